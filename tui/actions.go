@@ -187,7 +187,7 @@ func (m *model) bestMember() {
 		return
 	}
 	m.Member = m.Ranking(s)[0].Member
-	m.Say(cell.Plain, fmt.Sprintf("m%d is first by %s, %s", m.Member, s.Name, live.RankingOrder(s)))
+	m.Say(cell.Plain, fmt.Sprintf("m%d is first by %s, %s", m.Member, m.SeriesName(s.Name), live.RankingOrder(s)))
 }
 
 // copyNumbers copies a line of text to the clipboard of the terminal, which also works over SSH.

@@ -23,7 +23,7 @@ func TestFilterOfEvents(t *testing.T) {
 	d.press("/").write("x")
 	d.shows("0 of 7", `no event matches "CHECKx": esc clears`)
 	d.press("esc")
-	d.shows("6 of 7", "ell 10 at round 103: loss -0.32 (-53 %) in 50 rounds")
+	d.shows("6 of 7", "ell 10 at round 103: centre loss -0.32 (-53 %) in 50 rounds")
 	d.hides("/CHECK", "checkpoint saved")
 	d.press("t").shows("7 of 7", "checkpoint saved")
 	d.press("t")

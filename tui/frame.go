@@ -89,6 +89,7 @@ func (m *model) drawSmall(g *cell.Grid) {
 	v := m.Shown
 	glyph, word, role := m.phase()
 	_, name := m.ScoreSeries()
+	success, x := m.headline()
 	lines := []struct {
 		name, value string
 		role        cell.Role
@@ -97,11 +98,11 @@ func (m *model) drawSmall(g *cell.Grid) {
 		{"", m.title(), cell.Plain},
 		{"round", textfmt.Grouped(v.Progress.Rounds), cell.Plain},
 		{"epoch", fmt.Sprintf("%.2f", v.Progress.Epochs), cell.Plain},
-		{"loss", "-", cell.Plain},
+		{success, "-", cell.Plain},
 		{name, "-", cell.Plain},
 		{"time", textfmt.Duration(m.Elapsed()), cell.Plain},
 	}
-	if x := m.headline(); !math.IsNaN(x) {
+	if !math.IsNaN(x) {
 		lines[4].value = textfmt.Number(x)
 	}
 	if v.Evaluation != nil {
@@ -114,7 +115,7 @@ func (m *model) drawSmall(g *cell.Grid) {
 		x := 1
 		if l.name != "" {
 			g.Text(x, y, g.W-2, cell.Faint, l.name)
-			g.Right(24, y, 12, l.role, l.value)
+			g.Right(30, y, 12, l.role, l.value)
 			continue
 		}
 		g.Text(x, y, g.W-2, l.role, l.value)
@@ -133,24 +134,28 @@ func (m *model) drawSmall(g *cell.Grid) {
 	g.Text(1, g.H-1, g.W-2, cell.Faint, hint)
 }
 
-// headline returns the loss of the centre, or the median of the members if there is none.
-func (m *model) headline() float64 {
+// headline returns the loss of the centre, for an objective its fitness, or the median of the members if there is none;
+// NaN if nothing was measured. name says which.
+func (m *model) headline() (name string, x float64) {
 	if s := m.Shown.Find(view.CentreLoss); !m.Shown.Dropped(s) {
-		if x, ok := s.Last(view.Whole); ok {
-			return x
+		if x, ok := s.Last(view.Whole); ok && m.Shown.Config.Maximises() {
+			return "centre " + m.Shown.Config.Fitness(), 0 - x
+		} else if ok {
+			return "centre loss", x
 		}
 	}
+	name = m.SeriesName(m.MainSeries())
 	s := m.Shown.Find(m.MainSeries())
 	if m.Shown.Dropped(s) {
-		return math.NaN()
+		return name, math.NaN()
 	}
 	l := s.Latest(m.Shown.Members())
 	if len(l) == 0 {
 		x, ok := s.Last(view.Whole)
 		if !ok {
-			return math.NaN()
+			return name, math.NaN()
 		}
-		return x
+		return name, x
 	}
-	return panel.Median(l)
+	return name, panel.Median(l)
 }

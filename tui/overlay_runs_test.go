@@ -173,7 +173,7 @@ func TestOldTestErrorsAreMarked(t *testing.T) {
 	d.hides("@150 1.52")
 	s.list[1].TestRound, s.list[1].About.Name = 150, "mine"
 	d = openLibrary(t, 200, 50, s, "j j")
-	d.shows("mine", "as in the paper", "tags       best", "seed-2", "@150 1.52 %")
+	d.shows("mine", "as in the paper", "tags         best", "seed-2", "@150 1.52 %")
 }
 
 // TestLegendLetters checks that the legend has the letters of the marked runs.

@@ -27,7 +27,7 @@ func TestForkEventsNameTheParent(t *testing.T) {
 	d := openLibrary(t, 200, 50, s, "")
 	d.deliver(panel.OpenedMsg{Opened: panel.Opened{Session: "/s/fork", Source: sourcetest.NewMemory(fork...),
 		Commander: d}})
-	d.shows("at round 161: loss")
+	d.shows("at round 161: centre loss")
 	d.hides("without it", "eta 0.05 at round 101")
 	d.now = d.now.Add(time.Second)
 	d.Update(tickMsg(d.now))
@@ -42,10 +42,10 @@ func TestForkEventsNameTheParent(t *testing.T) {
 		t.Errorf("no line has %q:\n%s", has, text)
 		return ""
 	}
-	if l := line("eta 0.05 at round 101: loss"); !strings.Contains(l, "in 50 rounds, without it -") {
+	if l := line("eta 0.05 at round 101: centre loss"); !strings.Contains(l, "in 50 rounds, without it -") {
 		t.Errorf("the start of the fork: %s", l)
 	}
-	if l := line("at round 161: loss"); strings.Contains(l, "without it") {
+	if l := line("at round 161: centre loss"); strings.Contains(l, "without it") {
 		t.Errorf("the parent ended at round 170: %s", l)
 	}
 }

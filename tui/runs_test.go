@@ -296,9 +296,9 @@ func TestRunsAreSorted(t *testing.T) {
 	sorted("by name, reversed", "wide sweep-grid seed-2 seed-1 fork begun")
 	d.press("s")
 	sorted("by state", "fork seed-1 seed-2 wide begun sweep-grid")
-	d.Opt.Settings.Runs = panel.RunList{Sort: "loss"}
+	d.Opt.Settings.Runs = panel.RunList{Sort: "centre_loss"}
 	d.runs.Stale = true
-	sorted("by loss", "seed-2 fork seed-1 wide begun sweep-grid")
+	sorted("by centre loss", "seed-2 fork seed-1 wide begun sweep-grid")
 
 	// A click on a heading sorts by it, reverses the order, and restores the usual one.
 	lines := strings.Split(d.screenText(), "\n")

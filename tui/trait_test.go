@@ -23,7 +23,7 @@ func TestPopulationScreen(t *testing.T) {
 		Members: []engine.Member{0, 1}, Values: []float64{1, 1}}})
 	d := open(t, 120, 40, rs, nil)
 	d.press("4")
-	d.shows("distribution  loss", "ranking  loss", "lowest first", "╌╌ m0")
+	d.shows("distribution  training loss", "ranking  training loss", "╌╌ m0")
 	if s := d.TraitSeries(); s.Name != "loss" {
 		t.Fatalf("members are shown by %s", s.Name)
 	}
@@ -74,7 +74,7 @@ func TestPopulationScreen(t *testing.T) {
 func TestBestMember(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.press("4", "b")
-	d.shows("ranking  loss", "m1 is first by loss, lowest first")
+	d.shows("ranking  training loss", "m1 is first by training loss, lowest first")
 	firsts := map[engine.Member]bool{}
 	for range d.Traits() {
 		d.press("G", "b")

@@ -68,14 +68,15 @@ var Columns = []Column{
 	{Name: "workers", Title: "workers", Doc: "the number of workers at the end", Priority: 35, Right: true,
 		Text: func(r Row) string { return r.last(option.Workers.Name) }, Number: settingNumber(option.Workers.Name)},
 	{Name: KnobColumns, Title: "knobs", Doc: "settings in which the runs differ"},
-	{Name: CurveColumn, Title: "curve", Doc: "the loss over the run", Priority: 40,
+	{Name: CurveColumn, Title: "curve", Doc: "the centre loss, or the fitness, over the run", Priority: 40,
 		Text: func(Row) string { return "" }},
 	{Name: "test", Title: "test", Doc: "the last test score, after its round if older", Priority: 85,
 		Right: true, Text: Row.testText, Number: Row.test, Sort: Row.testRank},
 	{Name: "validation", Title: "validation", Doc: "the score on the validation samples at the last test", Priority: 48,
 		Right: true, Text: Row.heldText, Number: Row.validation, Sort: Row.validation},
-	{Name: "loss", Title: "loss", Doc: "the last loss of the centre or the members", Priority: 75, Right: true,
-		Text: Row.lossText, Number: Row.loss},
+	{Name: "centre_loss", Title: "centre loss",
+		Doc:      "the last loss of the centre on validation samples; without a model the distance to the goal",
+		Priority: 75, Right: true, Text: Row.lossText, Number: Row.loss},
 	{Name: "rounds", Title: "rounds", Doc: "the committed rounds", Priority: 60, Right: true,
 		Text:   func(r Row) string { return view.Grouped(r.Round) },
 		Number: func(r Row) float64 { return float64(r.Round) }, Sort: func(r Row) float64 { return -float64(r.Round) }},
@@ -320,11 +321,15 @@ func (r Row) loss() float64 {
 	return r.Loss
 }
 
+// lossText has the word distance before the figure of a run without a model.
 func (r Row) lossText() string {
-	if x := r.loss(); x == x || len(r.Curve) > 0 && r.Objective == "" {
-		return view.Number(x)
+	switch {
+	case len(r.Curve) == 0 || r.Objective != "":
+		return ""
+	case r.Series != view.CentreLoss:
+		return "distance " + view.Number(r.Loss)
 	}
-	return ""
+	return view.Number(r.Loss)
 }
 
 func (r Row) membersText() string {

@@ -10,6 +10,7 @@ import (
 	"brood/models/usererr"
 	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/runtime/view"
 )
 
 // queriedRows returns three runs, a run that is not read yet, and a folder.
@@ -19,7 +20,8 @@ func queriedRows() []Row {
 			Info: session.Info{Algorithm: algorithm, Model: "mlp", Data: "mnist", Round: 100, TestRound: 100,
 				Phase: event.Finished, Started: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC),
 				Score: &session.Scored{Key: "test_error", Percent: true, Value: score}, About: session.About{Tags: tags}},
-			Seconds: 90, Members: 4, Loss: 0.5, Curve: []float64{0.5}, Figures: map[string]float64{"train_loss": 0.25},
+			Seconds: 90, Members: 4, Series: view.CentreLoss, Loss: 0.5, Curve: []float64{0.5},
+			Figures: map[string]float64{"train_loss": 0.25},
 			Settings: []Setting{{"algorithm", algorithm, false, ""}, {"workers", "1 → 3 @5", false, ""},
 				{"eta", eta, false, ""}},
 		}}
@@ -129,6 +131,19 @@ func TestDifferingColumns(t *testing.T) {
 	}
 }
 
+// TestLossText checks that the figure of a run without a model is not shown as a loss.
+func TestLossText(t *testing.T) {
+	c, _ := Lookup("centre_loss")
+	rows := queriedRows()
+	rows[1].Series, rows[1].Loss = "loss", 0
+	rows[2].Objective = "python3 walk.py"
+	for i, want := range []string{"0.5000", "distance 0", "–", "", ""} {
+		if got := c.Cell(rows[i]); got != want {
+			t.Errorf("%s has %q, want %q", rows[i].Name, got, want)
+		}
+	}
+}
+
 // TestCompare: rows without a value come last in both orders.
 func TestCompare(t *testing.T) {
 	rows := queriedRows()
@@ -139,7 +154,7 @@ func TestCompare(t *testing.T) {
 		column  string
 		reverse bool
 		want    string
-	}{{"test", false, "bacuf"}, {"test", true, "cabuf"}, {"loss", false, "bacuf"}, {"loss", true, "abcuf"},
+	}{{"test", false, "bacuf"}, {"test", true, "cabuf"}, {"centre_loss", false, "bacuf"}, {"centre_loss", true, "abcuf"},
 		{"algorithm", false, "cabuf"}, {"algorithm", true, "abcuf"}, {"date", false, "cabuf"}, {"date", true, "abcuf"}} {
 		at := []int{0, 1, 2, 3, 4}
 		c, _ := Lookup(x.column)

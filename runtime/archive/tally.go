@@ -262,7 +262,7 @@ func (t *Tally) Shown() (word string, x float64, ok bool) {
 	case t.Config.Maximises():
 		return t.Config.Fitness(), -x, ok
 	}
-	return "loss", x, ok
+	return "train loss", x, ok
 }
 
 // Rate returns the samples per second up to p, or rounds per second without samples, of the rounds that this process

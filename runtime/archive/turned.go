@@ -3,8 +3,8 @@ package archive
 import "fmt"
 
 // Turned describes what a branch did to the loss since its fork, next to its parent, which went on without its changes:
-// "loss -0.012 (-3 %) in 50 rounds, without it -0.004". It is "" for a run that is not joined with its parent, and if
-// one of them has too few values around the fork.
+// "centre loss -0.012 (-3 %) in 50 rounds, without it -0.004". It is "" for a run that is not joined with its parent,
+// and if one of them has too few values around the fork.
 func (r *Run) Turned() string {
 	if r.parent == nil {
 		return ""

@@ -179,9 +179,9 @@ var (
 		Words: func() []string { return []string{"17:30", "2h"} },
 	})
 	Target = add(Option{Name: "target",
-		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_hamming=1, " +
-			"test_rmse=5, test_r2=0.9, test_fitness=475 of an objective, or fitness=-0.1 of the best on validation samples " +
-			"(the limit of a preset still applies)",
+		Doc: "stop when a target is met: loss=0.1 of the centre, test_loss=0.1, test_error=2.8, test_bits=2, " +
+			"test_hamming=1, test_rmse=5, test_r2=0.9, test_fitness=475 of an objective, or fitness=-0.1 of the best on " +
+			"validation samples (the limit of a preset still applies)",
 		Docs: map[string]string{"fork": "stop when a target is met"},
 		Kind: Text, Use: Preset | Again | Ends | Logged, Check: checkTarget, Words: targets,
 		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})

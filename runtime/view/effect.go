@@ -28,8 +28,12 @@ const (
 // effectSeries are the series of an effect, with their names for users. The first one that has enough values is used:
 // the loss of the centre is what a run minimises, and has less noise than that of mini-batches.
 var effectSeries = []struct{ name, title string }{
-	{CentreLoss, "loss"}, {"loss", "training loss"}, {Fitness, "fitness"},
+	{CentreLoss, "centre loss"}, {"loss", "training loss"}, {Fitness, "fitness"},
 }
+
+// measures reports whether a series is one of those by which effects in this run are measured. Of an objective only the
+// fitness is, which its user defines: its losses are negated fitness.
+func (v *View) measures(series string) bool { return series == Fitness || !v.Config.Maximises() }
 
 // Effect returns the effect of a change from round first on: of the rounds up to end, exclusive, on those from round
 // from on. ok is false if no series has enough values.
@@ -39,7 +43,7 @@ func (v *View) Effect(from, first, end uint64) (e Effect, ok bool) {
 		e := Effect{Series: x.name, Rounds: rounds, From: from, First: first}
 		var before, after bool
 		e.Before, before = v.mean(x.name, rounds, from, first)
-		if e.After, after = v.mean(x.name, rounds, first, end); before && after {
+		if e.After, after = v.mean(x.name, rounds, first, end); before && after && v.measures(x.name) {
 			return e, true
 		}
 	}
@@ -88,7 +92,7 @@ func (v *View) ForkEffect(parent *View, limit uint64) (e Effect, ok bool) {
 		e = Effect{Series: x.name, Rounds: rounds, From: parent.windowBefore(first, rounds), First: first}
 		var before, after bool
 		e.Before, before = parent.mean(x.name, rounds, e.From, first)
-		if e.After, after = v.mean(x.name, rounds, first, first+rounds); before && after {
+		if e.After, after = v.mean(x.name, rounds, first, first+rounds); before && after && v.measures(x.name) {
 			return e, true
 		}
 	}
@@ -126,7 +130,7 @@ func (e Effect) Percent() float64 {
 	return 100 * (e.After - e.Before) / math.Abs(e.Before)
 }
 
-// String describes the effect: "loss -0.004 (-11 %) in 50 rounds".
+// String describes the effect: "centre loss -0.004 (-11 %) in 50 rounds".
 func (e Effect) String() string {
 	title := ""
 	for _, x := range effectSeries {

@@ -28,16 +28,16 @@ func TestEffects(t *testing.T) {
 		want    []string
 	}{
 		"edit": {map[uint64][]event.Record{395: {edit(401, "eta")}}, CentreLoss, 1, 500,
-			[]string{"eta 0.05 at round 401: loss -0.076 (-12 %) in 50 rounds"}},
+			[]string{"eta 0.05 at round 401: centre loss -0.076 (-12 %) in 50 rounds"}},
 		"two in a round": {map[uint64][]event.Record{395: {edit(401, "eta"), edit(401, "ell")}}, CentreLoss, 1, 500,
-			[]string{"eta 0.05, ell 0.05 at round 401: loss -0.076 (-12 %) in 50 rounds"}},
+			[]string{"eta 0.05, ell 0.05 at round 401: centre loss -0.076 (-12 %) in 50 rounds"}},
 		"another edit follows": {map[uint64][]event.Record{395: {edit(401, "eta")}, 420: {edit(421, "ell")}},
-			CentreLoss, 1, 500, []string{"eta 0.05 at round 401: loss -0.03 (-5 %) in 20 rounds",
-				"ell 0.05 at round 421: loss -0.07 (-12 %) in 50 rounds"}},
+			CentreLoss, 1, 500, []string{"eta 0.05 at round 401: centre loss -0.03 (-5 %) in 20 rounds",
+				"ell 0.05 at round 421: centre loss -0.07 (-12 %) in 50 rounds"}},
 		"end of the run": {map[uint64][]event.Record{395: {edit(401, "eta")}}, CentreLoss, 1, 410,
-			[]string{"eta 0.05 at round 401: loss -0.016 (-2.6 %) in 10 rounds"}},
-		"swap":               {map[uint64][]event.Record{400: {plan("b", 400, 2)}}, CentreLoss, 1, 500, []string{"a → b at round 401: loss -0.076 (-12 %) in 50 rounds"}},
-		"resize":             {map[uint64][]event.Record{400: {plan("a", 400, 4)}}, CentreLoss, 1, 500, []string{"members 2 → 4 at round 401: loss -0.076 (-12 %) in 50 rounds"}},
+			[]string{"eta 0.05 at round 401: centre loss -0.016 (-2.6 %) in 10 rounds"}},
+		"swap":               {map[uint64][]event.Record{400: {plan("b", 400, 2)}}, CentreLoss, 1, 500, []string{"a → b at round 401: centre loss -0.076 (-12 %) in 50 rounds"}},
+		"resize":             {map[uint64][]event.Record{400: {plan("a", 400, 4)}}, CentreLoss, 1, 500, []string{"members 2 → 4 at round 401: centre loss -0.076 (-12 %) in 50 rounds"}},
 		"no centre":          {map[uint64][]event.Record{395: {edit(401, "eta")}}, "loss", 1, 500, []string{"eta 0.05 at round 401: training loss -0.076 (-12 %) in 50 rounds"}},
 		"few values":         {map[uint64][]event.Record{395: {edit(401, "eta")}}, CentreLoss, 20, 500, nil},
 		"not yet":            {map[uint64][]event.Record{395: {edit(401, "eta")}}, CentreLoss, 1, 0, nil},
@@ -106,6 +106,24 @@ func TestRollbackBeforeAnEffect(t *testing.T) {
 	}
 }
 
+// TestEffectOfAnObjective checks that an effect in a run that maximises is measured by the fitness of its user, not by
+// the loss of the centre, which is minus a fitness.
+func TestEffectOfAnObjective(t *testing.T) {
+	v := New()
+	v.Apply(event.Record{Config: &event.Config{Objective: "python3 walk.py"}})
+	v.Apply(event.Record{Plan: &event.Plan{Algorithm: "a"}})
+	for r := uint64(1); r <= 100; r++ {
+		v.Apply(event.Record{Commit: &event.Commit{To: r, Rounds: 1, Progress: event.Progress{Rounds: r}}})
+		for series, sign := range map[string]float64{CentreLoss: -1, Fitness: 1} {
+			v.Apply(event.Record{Points: &event.Points{Round: r, Series: series, Members: []engine.Member{Whole},
+				Values: []float64{sign * float64(r)}}})
+		}
+	}
+	if e, ok := v.Effect(1, 51, 101); !ok || e.String() != "fitness +50 (+2e+02 %) in 50 rounds" {
+		t.Errorf("the effect is %v, %v", e, ok)
+	}
+}
+
 // TestForkEffect compares a fork after round 400, which sets eta and once more at round 431, with its parent, whose
 // loss falls by 0.001 a round; that of the fork falls by 0.003, and by 0.002 after the second edit.
 func TestForkEffect(t *testing.T) {
@@ -130,7 +148,7 @@ func TestForkEffect(t *testing.T) {
 		return falling(r) - 0.002*float64(min(r, 431)-400) - 0.001*float64(max(r, 431)-431)
 	}, 401, 431)
 	e, ok := fork.ForkEffect(parent, 1000)
-	if !ok || e.String() != "loss -0.061 (-9.9 %) in 30 rounds" {
+	if !ok || e.String() != "centre loss -0.061 (-9.9 %) in 30 rounds" {
 		t.Errorf("the fork has the effect %v, %v", e, ok)
 	}
 	if x, ok := parent.Change(e); !ok || x > -0.0299 || x < -0.0301 {

@@ -188,8 +188,8 @@ func (v *batchView) active() (here []running, elsewhere int) {
 			elsewhere++
 		case t.State == sweep.Runs && t.Tally != nil:
 			text := fmt.Sprintf("%s, round %s", t, textfmt.Grouped(t.Tally.Sum.Rounds))
-			if l, ok := t.Tally.Loss(); ok {
-				text += ", loss " + textfmt.Number(l)
+			if word, x, ok := t.Tally.Shown(); ok {
+				text += ", " + word + " " + textfmt.Number(x)
 			}
 			if p := t.Tally.Phase; v.b.Wait > 0 && (p == "" || p == event.Waiting) {
 				text = fmt.Sprintf("%s waits for %s", t, textfmt.Count(v.b.Wait, "worker"))

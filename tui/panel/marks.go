@@ -38,7 +38,7 @@ func (m *Host) Marks() (out []chart.Mark) {
 // LossSeries returns the series to draw on the axis of the centre's loss, with title and unit of the axis: the main
 // series; nil for an objective, and for a model whose main series is no loss.
 func (m *Host) LossSeries() (s *view.Series, title, unit string) {
-	title = "loss"
+	title = "training loss"
 	if m.Alg != nil {
 		for _, x := range m.Alg.Series {
 			if x.Name == m.MainSeries() {

@@ -123,11 +123,15 @@ func (m *Host) Operations() (out []*view.Series) {
 	return out
 }
 
-// SeriesName returns the title of a series that any algorithm or the runtime declares, else its name. The inverse of a
-// knob is named after the knob.
+// SeriesName returns the title of a series that the run's algorithm, any other one or the runtime declares, else its
+// name. The inverse of a knob is named after the knob.
 func (m *Host) SeriesName(name string) string {
 	knob, inverse := strings.CutSuffix(name, ".inverse")
-	for _, a := range m.Opt.Algorithms {
+	known := m.Opt.Algorithms
+	if m.Alg != nil {
+		known = append([]*optim.Algorithm{m.Alg}, known...)
+	}
+	for _, a := range known {
 		for _, k := range a.Knobs {
 			if inverse && k.Name == knob {
 				return "1/" + m.KnobLabel(k)

@@ -50,7 +50,7 @@ func (m *Host) NextTrait() tea.Cmd {
 		return nil
 	}
 	m.Trait = names[(slices.Index(names, s.Name)+1)%len(names)]
-	m.Say(cell.Plain, "members are shown by "+m.Trait)
+	m.Say(cell.Plain, "members are shown by "+m.SeriesName(m.Trait))
 	return nil
 }
 

@@ -63,7 +63,7 @@ func distributionTitle(m *panel.Host) (string, string) {
 	if len(m.Traits()) > 1 {
 		note = "t next · " + note
 	}
-	return "distribution  " + s.Name, note
+	return "distribution  " + m.SeriesName(s.Name), note
 }
 
 // drawDistribution shades the values of each round by the number of members that have them, and draws the median and

@@ -103,7 +103,7 @@ func heatTitle(m *panel.Host) (string, string) {
 	if s := m.TraitSeries(); s != nil {
 		what = s.Name
 	}
-	return "population  " + what, "░ lower ▒ similar ▓█ higher"
+	return "population  " + m.SeriesName(what), "░ lower ▒ similar ▓█ higher"
 }
 
 // isOneModel reports whether the members are candidates or parts of a batch, as far as the view shows it: a probe found
@@ -148,7 +148,7 @@ func DrawHeat(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			Y: upper.Y,
 			W: w + 1,
 			H: len(rows),
-		}, fmt.Sprintf("%s is %s for all members in all of these rounds", s.Name, textfmt.Number(x)))
+		}, fmt.Sprintf("%s is %s for all members in all of these rounds", m.SeriesName(s.Name), textfmt.Number(x)))
 	} else {
 		chart.DrawHeat(g, upper.X+at, upper.Y, rows)
 	}

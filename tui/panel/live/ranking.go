@@ -16,7 +16,7 @@ func rankingTitle(m *panel.Host) (string, string) {
 	if s == nil {
 		return "ranking", ""
 	}
-	return "ranking  " + s.Name, RankingOrder(s)
+	return "ranking  " + m.SeriesName(s.Name), RankingOrder(s)
 }
 
 // RankingOrder returns the direction in which a series ranks members, see [panel.Host.Ranking].

@@ -66,7 +66,7 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 	withLoss := m.Shown.Config.Score().Series != view.TestLoss && !m.Shown.Config.Maximises()
 	if withLoss {
-		entries = append(entries, panel.Entry{Name: "loss", Value: textfmt.Number(e.TestLoss)})
+		entries = append(entries, panel.Entry{Name: "test loss", Value: textfmt.Number(e.TestLoss)})
 	}
 	for _, s := range m.Shown.Config.Scores()[1:] {
 		entries = append(entries, panel.Entry{Name: strings.TrimPrefix(s.Title, "test "),

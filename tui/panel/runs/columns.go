@@ -73,8 +73,8 @@ func (r *Runs) followNewest(m *panel.Host) tea.Cmd {
 // orderText describes the order of the list.
 func (r *Runs) orderText(m *panel.Host) string {
 	l, text := m.Opt.Settings.Runs, "live, then last written"
-	if _, err := archive.Lookup(l.Sort); err == nil {
-		text = "by " + l.Sort
+	if c, err := archive.Lookup(l.Sort); err == nil {
+		text = "by " + c.Title
 	}
 	if l.Reverse {
 		text += ", reversed"
