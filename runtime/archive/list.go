@@ -116,8 +116,8 @@ func (l *Library) read(e Entry) Summary {
 // Follow sets the fields that derive from the curves of the run.
 func (s *Summary) Follow(run *Run) {
 	s.Parent, s.ParentAt = run.Parent, run.ParentAt
-	s.Members, s.Seconds = len(run.View.Members().Members), run.View.Elapsed().Seconds()
-	s.Settings, s.Figures = run.Settings, run.Figures
+	s.Members, s.Settings, s.Figures = len(run.View.Members().Members), run.Settings, run.Figures
+	s.Seconds = run.Figures["seconds"]
 	if s.Series = run.Loss(); s.Series == "" {
 		return
 	}

@@ -86,7 +86,6 @@ func fold(name string, records iter.Seq2[event.Record, error]) (*Run, error) {
 		return nil, fmt.Errorf("session %s %w: there is nothing to compare", name, ErrNoRound)
 	}
 	tally.Finish(coordinator.Exit{})
-	tally.Sum.Seconds = tally.Spent()
 	run.Rounds, run.candidates = tally.Sum.Rounds, tally.Candidates
 	if tally.Goal.Met != "" {
 		run.Met = tally.Goal.Limit.Target

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"brood/models/engine"
 	"brood/optim/collective"
@@ -34,7 +33,6 @@ type Tally struct {
 
 	sent, predicted collective.Ledger
 	evaluated       collective.Ledger
-	began           time.Time // time of the first plan: before it there are no workers
 	planned         bool
 	times           []committed    // commits that were not taken back
 	from            uint64         // number of rounds before the first plan
@@ -62,11 +60,10 @@ type mean struct{ sum, count float64 }
 // NewTally returns a tally without records.
 func NewTally() *Tally {
 	return &Tally{sent: collective.Ledger{}, predicted: collective.Ledger{}, evaluated: collective.Ledger{},
-		losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
+		losses: map[engine.Member]float64{}, means: map[string]*mean{}}
 }
 
-// ReadTally returns the tally of the whole log of the session in dir. Its seconds are those of the rounds of workers:
-// pauses between processes do not count. It fails if the log cannot be read.
+// ReadTally returns the tally of the whole log of the session in dir. It fails if the log cannot be read.
 func ReadTally(dir string) (*Tally, error) {
 	t := NewTally()
 	for rec, err := range session.Records(dir) {
@@ -76,7 +73,6 @@ func ReadTally(dir string) (*Tally, error) {
 		t.Record(rec)
 	}
 	t.Finish(coordinator.Exit{})
-	t.Sum.Seconds = t.Spent()
 	return t, nil
 }
 
@@ -89,7 +85,7 @@ type Resumed struct {
 // Begin is called before the first record by a process that trains, with the run's configuration and the directory of
 // its session; from is nil for a new run.
 func (t *Tally) Begin(c event.Config, dir string, from *Resumed) {
-	t.began, t.live = time.Now(), true
+	t.live = true
 	t.Sum = Result{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory}
 	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
 	if from != nil {
@@ -179,7 +175,7 @@ func (t *Tally) Record(r event.Record) {
 		clear(t.losses)
 		t.Edits, t.Moved = slices.Clone(r.Plan.Timeline), t.Moved || t.planned && r.Plan.Cause != event.CauseKnob
 		if !t.planned {
-			t.planned, t.began, t.from = true, time.Now(), r.Plan.At
+			t.planned, t.from = true, r.Plan.At
 		}
 	case r.Edit != nil:
 		t.Edits = append(t.Edits, *r.Edit)
@@ -265,8 +261,7 @@ func (t *Tally) Shown() (word string, x float64, ok bool) {
 	return "train loss", x, ok
 }
 
-// Rate returns the samples per second up to p, or rounds per second without samples, of the rounds that this process
-// committed. Waits for workers, pauses, and rounds that were taken back do not count.
+// Rate returns the samples per second of [Tally.Spent] up to p, or rounds per second without samples.
 func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
 	done, unit := since(p.Samples, t.before.Samples), "samples/s"
 	if t.Bare() {
@@ -290,7 +285,8 @@ func (t *Tally) Left(at event.Progress) (seconds float64, ok bool) {
 	return seconds, ok && seconds > 0
 }
 
-// Spent returns the seconds of the committed rounds.
+// Spent returns the seconds of the committed rounds: waits for workers, pauses, and rounds that were taken back do not
+// count.
 func (t *Tally) Spent() float64 {
 	var nanos int64
 	for _, c := range t.times {
@@ -311,8 +307,8 @@ func (t *Tally) waited() float64 {
 // Finish completes and returns the result. exit is how the run ended.
 func (t *Tally) Finish(exit coordinator.Exit) Result {
 	s := t.Sum
-	s.Seconds = time.Since(t.began).Seconds()
-	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(t.Spent(), 1e-9)
+	s.Seconds = t.Spent()
+	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(s.Seconds, 1e-9)
 	s.Waited = t.waited()
 	s.TestRound, s.CentreHash = nil, ""
 	scores := s.scores()
