@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"brood/models/usererr"
 	"brood/models/wrongfile"
 )
 
@@ -41,12 +42,11 @@ func (r Reading) open(path string) (*Set, error) {
 
 // withAdvice adds to a read error what the user can do.
 func withAdvice(err error) error {
-	var damaged *FileError
-	switch {
-	case errors.As(err, &damaged):
+	if _, damaged := errors.AsType[*FileError](err); damaged {
 		return fmt.Errorf("%w; save the file again", err)
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w; `brood data list` shows what needs no path", err)
+	}
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return usererr.File(err, at.Path, "give the path of a file or a folder of samples")
 	}
 	return err
 }

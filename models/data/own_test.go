@@ -167,7 +167,8 @@ func TestLabelText(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	files := map[string][]byte{"x.parquet": nil, "empty/.hidden": nil, "both/test/x": nil}
+	files := map[string][]byte{"x.parquet": nil, "empty/.hidden": nil, "both/test/x": nil, "flowers.csv": nil,
+		"words.txt": nil}
 	for name, b := range fashion(24, 9) {
 		files["both/train/"+name] = b
 	}
@@ -176,7 +177,9 @@ func TestOpenRefuses(t *testing.T) {
 		dir + "/x.parquet":    "of no kind that can be read",
 		dir + "/nothing.csv":  "nothing.csv",
 		dir + "/empty":        "has no sub-folders",
-		dir + "/nowhere/":     "no such file",
+		dir + "/nowhere/":     "no such file or directory: give the path of a file or a folder of samples",
+		dir + "/flower.csv":   "no such file or directory (did you mean flowers.csv?): give the path",
+		dir + "/word.txt":     "no such file or directory (did you mean words.txt?): give the path",
 		dir + "/nothing.npz":  "nothing.npz",
 		dir + "/x.npy":        "no such file",
 		dir + "/both":         "train has splits of its own; give that path instead of its parent",

@@ -1,10 +1,8 @@
 package data
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,11 +122,8 @@ func tooLong(path string) error {
 // readBytes reads at most maxBytes+1 bytes of a file, gzipped or not, so that the caller detects too long a text.
 func readBytes(path string) ([]byte, error) {
 	f, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w; `brood data list` shows what needs no path", err)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, withAdvice(err)
 	}
 	defer f.Close()
 	if err := wrongfile.CheckPointer(f, path); err != nil {
