@@ -1,13 +1,11 @@
 package host
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"brood/optim"
-	"brood/optim/catalog"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
 )
@@ -83,36 +81,8 @@ func (j *Job) fitBatch() {
 		"the %d training samples; --set batch=N sets it", batch, k.Default, j.Members, train))
 }
 
-// checkSettings returns an error if the knobs cannot be set on the session in dir after round at (0: the last commit).
-// It executes no rounds.
-func checkSettings(dir string, at uint64, set []event.Setting) error {
-	if len(set) == 0 {
-		return nil
-	}
-	h, err := read(dir, at)
-	if err != nil {
-		return err
-	}
-	here := timeline.Position{Round: at}
-	if l := h.last; l != nil && (at == 0 || at == l.To) {
-		here = timeline.Position{Round: l.To, Epochs: l.Progress.Epochs, Steps: l.Progress.Steps}
-	} else if cp := h.saved(); l == nil && cp != nil {
-		here = timeline.Position{Round: cp.Round, Epochs: cp.Progress.Epochs, Steps: cp.Progress.Steps}
-		h.alg = cmp.Or(h.alg, cp.Algorithm)
-	}
-	if h.alg == "" { // nothing to resume from: Restore returns the error
-		return nil
-	}
-	alg, err := catalog.Lookup(h.alg)
-	if err != nil {
-		return err
-	}
-	_, err = edits(alg, h.edits, set, "", optim.Shape{}, here)
-	return err
-}
-
 // edits converts settings to edits that take effect at a position, after the edits in before. It returns the error of
-// the first invalid setting. shape is the shape of the run, or zero if it is not yet known.
+// the first invalid setting.
 func edits(
 	alg *optim.Algorithm, before []event.Edit, set []event.Setting, by string, shape optim.Shape, from timeline.Position,
 ) (out []event.Edit, err error) {

@@ -1,11 +1,15 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"brood/runtime/checkpoint"
@@ -230,5 +234,80 @@ func TestForkBeforeSwap(t *testing.T) {
 				t.Errorf("with the checkpoints of round %d a fork ends as %s, from the start as %s", after.Round, near, far)
 			}
 		})
+	}
+}
+
+// TestRefusedBeforeRecomputing: options that do not fit the state of a session are refused before one of its rounds is
+// recomputed, and nothing is written.
+func TestRefusedBeforeRecomputing(t *testing.T) {
+	home := t.TempDir()
+	parent := filepath.Join(home, "parent")
+	train(t, parent, prepare(t, tiny(60)), nil, nil)
+	if err := os.RemoveAll(filepath.Join(parent, session.CheckpointDir)); err != nil {
+		t.Fatal(err)
+	}
+	more := event.Limit{Rounds: 90}
+	for want, change := range map[string]Options{
+		"the run is complete: @ rounds": {Limit: event.Limit{Rounds: 20}},
+		"the run is complete: @":        {Limit: event.Limit{Epochs: 0.5}},
+		"never be met":                  {Limit: event.Limit{Rounds: 90, Target: "loss=-1"}},
+		`no knob "sigma"`:               {Limit: more, Set: []event.Setting{{Knob: "sigma", Expr: "1"}}},
+		"has ended by round":            {Limit: more, Set: []event.Setting{{Knob: "eta", Expr: "linear:1..0.1@9"}}},
+		"audit = 2":                     {Limit: more, Audit: 2},
+	} {
+		for _, o := range []Order{{Dir: filepath.Join(home, "branch"), From: parent, At: 50, Options: change},
+			{Dir: parent, Resume: true, Options: change}} {
+			want := strings.Replace(want, "@", map[bool]string{false: "50", true: "60"}[o.Resume], 1)
+			// a context that has ended fails the first round that is recomputed
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			r, err := o.Open(ctx, nil)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want %s", o, err, want)
+			}
+			if err == nil {
+				r.Session.Close()
+			}
+		}
+	}
+	if session.Exists(filepath.Join(home, "branch")) {
+		t.Error("a refused fork has a session")
+	}
+}
+
+// TestRecordedState: the state after a round as a log has it agrees with the recomputed one, in the middle of a commit
+// too, and after an edit and a resize.
+func TestRecordedState(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "parent")
+	edited := false
+	train(t, dir, prepare(t, tiny(400)), nil, func(r *Run, rec event.Record) {
+		if rec.Commit != nil && rec.Commit.To >= 40 && !edited {
+			edited = true
+			go func() {
+				_, _ = r.Command(t.Context(), event.Command{Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}})
+				_, _ = r.Command(t.Context(), event.Command{Members: 5})
+			}()
+		}
+	})
+	for _, at := range []uint64{0, 1, 20, 37, 399, 400} {
+		p, err := (*Own)(nil).Past(dir, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded, err := p.recorded()
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored, err := Restore(t.Context(), dir, at, &checkpoint.Files{Dir: t.TempDir()}, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := recorded.Checkpoint, restored.Checkpoint
+		if got.Round != want.Round || got.Algorithm != want.Algorithm || got.Progress.Steps != want.Progress.Steps ||
+			math.Abs(got.Progress.Epochs-want.Progress.Epochs) > 1e-9 ||
+			!slices.Equal(got.Roster.Members, want.Roster.Members) || recorded.Job.Members != restored.Job.Members ||
+			!reflect.DeepEqual(got.Timeline, want.Timeline) {
+			t.Errorf("round %d: the log has %+v\nrecomputed is %+v", at, got, want)
+		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"brood/runtime/session"
 )
 
-// history is the result of one pass over a log, which executes no rounds.
+// history is the result of one pass over a log, which executes no rounds. Its field here is the state after the
+// requested round as far as the log has it, without files.
 type history struct {
 	config          event.Config
 	goal            coordinator.Goal
@@ -26,7 +27,8 @@ type history struct {
 	lastGood        coordinator.LastGood
 	asked           event.Pending // commands accepted but not yet applied
 	count           uint64        // number of the next record
-	alg             string        // algorithm of the newest plan before the requested round
+	here            event.Checkpoint
+	next            *event.Commit // the first one beyond the requested round, if that is within its rounds
 	beyond          uint32        // epoch of the newest plan that continues from the requested round; 0 means none
 	torn            *session.Recovered
 	phase           event.Phase   // newest
@@ -59,10 +61,23 @@ func read(dir string, at uint64) (h history, err error) {
 		h.count++
 	}
 	h.torn = r.Torn()
+	h.here.Round, h.here.Progress = cmp.Or(at, h.end()), h.progress(at)
 	if first {
 		return h, fmt.Errorf("%s contains no records: the run ended before its first record was written", dir)
 	}
 	return h, nil
+}
+
+// progress returns the progress after round at: between two commits, in proportion to the rounds.
+func (h *history) progress(at uint64) event.Progress {
+	p := h.here.Progress
+	if h.next != nil {
+		to := h.next.Progress
+		part := float64(at-p.Rounds) / float64(to.Rounds-p.Rounds)
+		p.Rounds, p.Epochs = at, p.Epochs+part*(to.Epochs-p.Epochs)
+		p.Steps += uint64(part * float64(to.Steps-p.Steps))
+	}
+	return p
 }
 
 func (h *history) take(rec event.Record, at uint64) {
@@ -75,7 +90,10 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Plan != nil:
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
 		if at == 0 || rec.Plan.At < at {
-			h.alg = rec.Plan.Algorithm
+			h.here.Algorithm, h.here.Roster, h.here.Timeline = rec.Plan.Algorithm, rec.Plan.New, slices.Clone(rec.Plan.Timeline)
+			if h.next = nil; h.here.Progress.Rounds > rec.Plan.At { // a rollback, to a round whose progress is not known
+				h.here.Progress = event.Progress{Rounds: rec.Plan.At}
+			}
 		} else if rec.Plan.At == at {
 			h.beyond = rec.Plan.Epoch
 		}
@@ -87,15 +105,29 @@ func (h *history) take(rec event.Record, at uint64) {
 		}
 	case rec.Edit != nil:
 		h.edits = append(h.edits, *rec.Edit)
+		if at == 0 || rec.Edit.At < at {
+			h.here.Timeline = append(h.here.Timeline, *rec.Edit)
+		}
 	case rec.Commit != nil:
 		h.last = rec.Commit
-		for i := range h.edits {
-			if e := &h.edits[i]; e.At == h.last.To {
-				e.Epochs, e.Steps = h.last.Progress.Epochs, h.last.Progress.Steps
+		for _, edits := range [][]event.Edit{h.edits, h.here.Timeline} {
+			for i := range edits {
+				if e := &edits[i]; e.At == h.last.To {
+					e.Epochs, e.Steps = h.last.Progress.Epochs, h.last.Progress.Steps
+				}
 			}
+		}
+		if at == 0 || h.last.To <= at {
+			h.here.Progress = h.last.Progress
+		} else if h.next == nil && h.here.Progress.Rounds < at {
+			h.next = h.last
 		}
 	case rec.Checkpoint != nil:
 		h.checkpoints++
+		if h.first == nil { // the log begins with it
+			h.here = *rec.Checkpoint
+			h.here.Files, h.here.Signatures = nil, nil
+		}
 		// A checkpoint saved after such a plan may have the state of another algorithm or population.
 		round, behind := rec.Checkpoint.Round, h.beyond > 0 && rec.Checkpoint.Epoch == h.beyond
 		if (at == 0 || round <= at) && !behind && slices.Contains(h.files, round) {

@@ -97,14 +97,7 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 		return r, err
 	}
 	defer r.closeAfter(&err)
-	if err = checkSettings(o.Dir, 0, o.Options.Set); err != nil {
-		return r, err
-	}
-	own, err := resumedProgram(o.Options)
-	if err != nil {
-		return r, err
-	}
-	p, err := own.Past(o.Dir, 0)
+	p, err := o.past(o.Dir)
 	if err != nil {
 		return r, err
 	}
@@ -118,16 +111,13 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 		return r, err
 	}
 	r.Job = r.From.Job
-	changes := o.changes(r.From)
-	if o.Repeated && r.From.finished && changes.Limit == r.From.Limit {
-		return r, r.From.complete()
-	}
-	return r, r.From.Continue(changes)
+	return r, o.apply(r.From)
 }
 
 // fork creates the session Dir from the state of session From after round At.
 func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened, err error) {
-	if err = checkSettings(o.From, o.At, o.Options.Set); err != nil {
+	p, err := o.past(o.From)
+	if err != nil {
 		return r, err
 	}
 	if r.Session, err = session.Create(o.Dir); err != nil {
@@ -142,25 +132,44 @@ func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened,
 		defer a.Close()
 		progress = func(k event.Commit) { a.Report(k.To) }
 	}
-	own, err := resumedProgram(o.Options)
-	if err != nil {
-		return r, err
-	}
-	if r.From, err = own.Restore(ctx, o.From, o.At, &checkpoint.Files{Dir: o.Dir}, o.Options.Threads,
-		progress); err != nil {
+	if r.From, err = restore(ctx, p, &checkpoint.Files{Dir: o.Dir}, o.Options.Threads, progress, false); err != nil {
 		return r, err
 	}
 	r.Job = r.From.Job
-	return r, r.From.Fork(filepath.Base(o.From), o.changes(r.From))
+	return r, o.apply(r.From)
 }
 
-// changes returns the options with the recorded limit if they have none.
-func (o Order) changes(from *Restored) Options {
-	out := o.Options
-	if out.Limit == (event.Limit{}) {
-		out.Limit = from.Limit
+// past reads the session in dir that the order resumes or forks. It returns an error if the options of the order do not
+// fit the state of which the log tells, so that they are rejected before rounds are recomputed.
+func (o Order) past(dir string) (*Past, error) {
+	own, err := resumedProgram(o.Options)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	p, err := own.Past(dir, o.At)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := p.recorded()
+	if err != nil {
+		return nil, err
+	}
+	return p, o.apply(recorded)
+}
+
+// apply makes a restored state the start of the run.
+func (o Order) apply(from *Restored) error {
+	changes := o.Options
+	if changes.Limit == (event.Limit{}) {
+		changes.Limit = from.Limit
+	}
+	switch {
+	case o.From != "":
+		return from.Fork(filepath.Base(o.From), changes)
+	case o.Repeated && from.finished && changes.Limit == from.Limit:
+		return from.complete()
+	}
+	return from.Continue(changes)
 }
 
 // closeAfter closes the session if *err is not nil.

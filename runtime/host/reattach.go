@@ -23,19 +23,11 @@ func (out *Restored) awaitWorkers(p *Past, threads int) bool {
 		h.saved() == nil && h.first.From != event.Fresh { // a rollback could not return to the start of a fork
 		return false
 	}
-	out.Checkpoint = event.Checkpoint{
-		Round:     h.last.To,
-		Epoch:     h.last.Epoch,
-		Roster:    h.plan.New,
-		Algorithm: h.plan.Algorithm,
-		Hash:      h.last.Hash,
-		Progress:  h.last.Progress,
-	}
-	for _, e := range h.edits {
-		if e.At < h.last.To || slices.ContainsFunc(h.plan.Timeline, e.Same) {
-			out.Checkpoint.Timeline = append(out.Checkpoint.Timeline, e)
-		}
-	}
+	out.Checkpoint = h.here
+	out.Checkpoint.Epoch, out.Checkpoint.Hash = h.last.Epoch, h.last.Hash
+	out.Checkpoint.Timeline = slices.DeleteFunc(slices.Clone(h.edits), func(e event.Edit) bool {
+		return e.At >= h.last.To && !slices.ContainsFunc(h.plan.Timeline, e.Same)
+	})
 	out.first = h.first
 	out.reattach = &coordinator.Reattach{Plan: *h.plan, Saved: h.saved(), Patience: reattachPatience}
 	out.recompute = func(ctx context.Context, progress func(event.Commit)) (event.Checkpoint, error) {

@@ -63,19 +63,10 @@ func (o *Own) Restore(
 func restore(
 	ctx context.Context, p *Past, store worker.Store, threads int, progress func(event.Commit), reattach bool,
 ) (*Restored, error) {
-	j, h, at := p.Job, &p.h, p.at
-	out := &Restored{
-		Job:      j,
-		Skipped:  h.skipped,
-		Epoch:    h.epoch,
-		Limit:    h.goal.Limit,
-		Hosts:    h.hosts,
-		finished: h.phase == event.Finished,
-	}
-	toEnd := at == 0 || at == h.end()
+	out, h := p.restored(p.Job), &p.h
 	cp := h.saved()
 	switch {
-	case store == nil && cp != nil && toEnd && cp.Epoch == h.epoch && cp.Round == h.end() &&
+	case store == nil && cp != nil && p.toEnd() && cp.Epoch == h.epoch && cp.Round == h.end() &&
 		(h.last == nil || cp.Hash == h.last.Hash):
 		out.Checkpoint = *cp
 	case reattach && out.awaitWorkers(p, threads):
@@ -84,18 +75,51 @@ func restore(
 			return nil, err
 		}
 	}
-	if toEnd {
+	return out, out.settle(p)
+}
+
+// recorded returns the state after the requested round as far as the log has it: options can be applied to it, and no
+// run can start from it. It changes neither the past nor its job.
+func (p *Past) recorded() (*Restored, error) {
+	j := *p.Job
+	out := p.restored(&j)
+	out.Checkpoint = p.h.here
+	return out, out.settle(p)
+}
+
+// restored returns the part of a restored session that does not depend on its state.
+func (p *Past) restored(j *Job) *Restored {
+	h := &p.h
+	out := &Restored{
+		Job:      j,
+		Skipped:  h.skipped,
+		Epoch:    h.epoch,
+		Limit:    h.goal.Limit,
+		Hosts:    h.hosts,
+		finished: h.phase == event.Finished,
+	}
+	if p.toEnd() {
 		out.Asked, out.met, out.losses = h.asked, h.goal.Met, h.goal.Losses
-		for _, e := range append(h.pendingForkEdits(out.Checkpoint), h.edits...) {
+	}
+	return out
+}
+
+// toEnd reports whether the requested round is that of the last commit.
+func (p *Past) toEnd() bool { return p.at == 0 || p.at == p.h.end() }
+
+// settle sets what depends on the checkpoint: the edits that are not yet in effect, and the algorithm and the members
+// of the job.
+func (out *Restored) settle(p *Past) (err error) {
+	if p.toEnd() {
+		for _, e := range append(p.h.pendingForkEdits(out.Checkpoint), p.h.edits...) {
 			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
 				out.Late = append(out.Late, e)
 			}
 		}
 	}
-	var err error
-	j.Alg, err = j.lookup(out.Checkpoint.Algorithm)
-	j.Members = len(out.Checkpoint.Roster.Members)
-	return out, err
+	out.Job.Alg, err = out.Job.lookup(out.Checkpoint.Algorithm)
+	out.Job.Members = len(out.Checkpoint.Roster.Members)
+	return err
 }
 
 // execute recomputes the state of p, saves it through store, and sets Executed and Checkpoint.
