@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -73,6 +74,16 @@ func Lookup(name string) (Known, error) {
 // IsPath reports whether the name of a data set is a path: it contains a separator or a dot.
 func IsPath(name string) bool {
 	return strings.ContainsAny(name, "/.") || strings.ContainsRune(name, os.PathSeparator)
+}
+
+// Find returns the error of [Load] if no data set has this name, or nothing exists at this path. It reads no samples.
+func Find(nameOrPath string) error {
+	if IsPath(nameOrPath) {
+		_, err := os.Stat(filepath.Clean(nameOrPath))
+		return withAdvice(err)
+	}
+	_, err := Lookup(nameOrPath)
+	return err
 }
 
 // Load reads a data set by name, or the user's own data by path, with the default validation share. The files of a

@@ -38,6 +38,18 @@ func MeasureGeometry(
 	if p.Job.Modelless() {
 		return nil, fmt.Errorf("%s trained no model: its members have no parameters to compare", p.Name())
 	}
+	all := p.Members()
+	if want.Pair {
+		for _, m := range []engine.Member{want.From, want.To} {
+			if !slices.Contains(all, m) {
+				return nil, fmt.Errorf("there is no member %d in round %d of %s: choose among %d to %d",
+					m, at, p.Name(), all[0], all[len(all)-1])
+			}
+		}
+		if want.From == want.To {
+			return nil, fmt.Errorf("member %d is one point: name two members", want.From)
+		}
+	}
 	w, err := p.Recompute(ctx, want.Threads, progress)
 	if err != nil {
 		return nil, err
@@ -46,18 +58,6 @@ func MeasureGeometry(
 	now, err := w.State(ctx)
 	if err != nil {
 		return nil, err
-	}
-	all := now.Roster.Members
-	if want.Pair {
-		for _, m := range []engine.Member{want.From, want.To} {
-			if !slices.Contains(all, m) {
-				return nil, fmt.Errorf("there is no member %d in round %d of %s: choose among %d to %d",
-					m, now.Round, p.Name(), all[0], all[len(all)-1])
-			}
-		}
-		if want.From == want.To {
-			return nil, fmt.Errorf("member %d is one point: name two members", want.From)
-		}
 	}
 	g, err := w.Geometry(ctx, compared(all, want))
 	switch {

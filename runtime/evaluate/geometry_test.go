@@ -242,3 +242,19 @@ func naiveLoss(t *testing.T, j *host.Job, params []float32) float64 {
 	}
 	return sc[0].Mean()
 }
+
+// TestRefusedBeforeRecomputing: what a session cannot give is refused before a round is recomputed.
+func TestRefusedBeforeRecomputing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	train(t, dir, prepare(t, host.Options{Model: "mlp-int8", Data: fewImages, Algorithm: "egg", Members: 4, Seed: 1,
+		Limit: event.Limit{Rounds: 3}, By: "test"}), nil, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // fails the first round
+	_, err := MeasureGeometry(ctx, nil, dir, geometry.Wanted{At: 2, Pair: true, From: 0, To: 7}, nil)
+	if err == nil || !strings.Contains(err.Error(), "there is no member 7 in round 2 of s") {
+		t.Errorf("the line to another member: %v", err)
+	}
+	if err := CheckONNX(nil, dir, 2); err == nil || !strings.Contains(err.Error(), "is not written as ONNX") {
+		t.Errorf("ONNX of whole numbers: %v", err)
+	}
+}

@@ -73,6 +73,9 @@ func (p *Past) Dir() string { return p.dir }
 // Round returns the requested round, or that of the last commit; 0 if there is no commit.
 func (p *Past) Round() uint64 { return cmp.Or(p.at, p.h.end()) }
 
+// Members returns the members in the requested round, in ascending order. The caller must not change the slice.
+func (p *Past) Members() []engine.Member { return p.h.here.Roster.Members }
+
 // Recompute executes the log on one worker, from the nearest checkpoint up to and including the requested round, and
 // compares every commit. progress is called after each commit and may be nil. threads 0 means one per processor. It
 // returns the worker, which the caller frees. It returns an error if a commit differs.

@@ -74,6 +74,11 @@ func (f *evalFlags) check(c *cobra.Command) (err error) {
 	case f.validation != "" && (f.split == "test" || f.split == "all"):
 		return usage("--validation %s has no effect on --split %s: leave it out", f.validation, f.split)
 	}
+	if f.set != "" {
+		if err := data.Find(f.set); err != nil {
+			return err
+		}
+	}
 	if f.viewing = c.Flags().Changed("views"); !f.viewing {
 		return nil
 	}

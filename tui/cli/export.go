@@ -209,6 +209,11 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 			return fmt.Errorf("-o %s: several models go into a directory: %w", x.file, elsewhere(err))
 		}
 	}
+	for file := range files {
+		if err := writable(file, x.force); err != nil {
+			return err
+		}
+	}
 	for _, c := range sessions {
 		text, err := x.writeModel(ctx, c.path, x.into(c.path, len(sessions) > 1), noteRecomputed(s.err, time.Time{}))
 		if err != nil {
@@ -303,6 +308,14 @@ func vacant(file string, force bool) error {
 	return nil
 }
 
+// writable fails if writeFile would fail before it calls write. Call it before long work.
+func writable(file string, force bool) error {
+	if err := vacant(file, force); err != nil {
+		return err
+	}
+	return elsewhere(safetensors.Creatable(file))
+}
+
 // elsewhere adds to an error of a file system what the user can do.
 func elsewhere(err error) error {
 	var cause syscall.Errno
@@ -323,7 +336,7 @@ func writeFile(file string, force bool, write func(io.Writer) error) error {
 // writeModel writes the model of the session in dir to a file, and returns a description. It calls recomputed with each
 // round that is recomputed for it.
 func (x *exporting) writeModel(ctx context.Context, dir, file string, recomputed func(event.Commit)) (string, error) {
-	if err := vacant(file, x.force); err != nil {
+	if err := writable(file, x.force); err != nil {
 		return "", err
 	}
 	own, err := host.Program(x.program)
@@ -331,6 +344,9 @@ func (x *exporting) writeModel(ctx context.Context, dir, file string, recomputed
 		return "", err
 	}
 	at, err := roundOf(dir, x.at)
+	if err == nil && x.to == toONNX {
+		err = evaluate.CheckONNX(own, dir, at)
+	}
 	if err != nil {
 		return "", err
 	}

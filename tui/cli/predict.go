@@ -57,6 +57,9 @@ func predictCommand(s streams) *cobra.Command {
 			if strings.Contains(x.of, ",") {
 				return usage("--of %s: a table has the predictions of one model; run predict once for each, with -o", x.of)
 			}
+			if err := x.check(); err != nil {
+				return err
+			}
 			all, err := x.open(c, s)
 			if err != nil {
 				return err
@@ -72,6 +75,19 @@ func predictCommand(s streams) *cobra.Command {
 	fl.StringVar(&x.id, "id", "", "columns of the samples to write before the prediction, by name with commas")
 	fl.BoolVar(&x.force, "force", false, "replace an existing file")
 	return c
+}
+
+// check fails if the samples do not exist or the output cannot be written.
+func (x *predictFlags) check() error {
+	if x.set != "-" {
+		if err := data.Find(x.set); err != nil {
+			return err
+		}
+	}
+	if x.output == "-" {
+		return nil
+	}
+	return writable(x.output, x.force)
 }
 
 func (x *predictFlags) execute(ctx context.Context, s streams, t *evaluate.Model) error {

@@ -133,6 +133,15 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
+// Creatable returns the error with which WriteFile would not begin to write the file at path.
+func Creatable(path string) error {
+	tmp, err := unfinished(path)
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", path, withoutPath(err))
+	}
+	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+}
+
 // unfinished creates a new file in the directory of path. os.CreateTemp would restrict its permissions to the owner.
 func unfinished(path string) (*os.File, error) {
 	for {
