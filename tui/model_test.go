@@ -213,8 +213,14 @@ func TestGoldenScreens(t *testing.T) {
 	}
 }
 
+// golden compares a screen with its file. It also checks that no title of a panel is cut.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
+	for line := range strings.Lines(got) {
+		if strings.ContainsAny(line, "╭╮") && strings.Contains(line, "…") {
+			t.Errorf("%s has a title that is cut: %s", name, line)
+		}
+	}
 	path := filepath.Join("testdata", name+".golden")
 	got += "\n"
 	if *update {

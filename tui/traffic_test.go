@@ -18,7 +18,7 @@ func TestTraffic(t *testing.T) {
 	if d.press("5"); c.asked == 0 {
 		t.Error("the links were not requested")
 	}
-	d.shows("traffic  bytes a round, all workers", "a centre 5.9 kB", "b couple 35.3 kB", "≠ predicted by -999 B", "w1")
+	d.shows("traffic  bytes a round", "all workers · ", "a centre 5.9 kB", "b couple 35.3 kB", "≠ predicted by -999 B", "w1")
 	alerts := 0
 	for x := range 200 {
 		if p := d.grid.At(x, 10); p.R == '┆' && p.Role == cell.Alert {

@@ -139,3 +139,12 @@ func TestGradient(t *testing.T) {
 		t.Error("shares outside of the scale")
 	}
 }
+
+// TestTitleIsNotCut: a title that is too long loses its second part whole.
+func TestTitleIsNotCut(t *testing.T) {
+	g := New(24, 3)
+	g.Box(g.Rect(), Border, "ranking  distance to the goal", "lowest")
+	if got := strings.Split(Plainly(false).String(g), "\n")[0]; got != "╭─ ranking ─── lowest ─╮" {
+		t.Errorf("%q", got)
+	}
+}

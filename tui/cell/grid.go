@@ -156,7 +156,8 @@ func (r Rect) Top(n int) (a, rest Rect) {
 func (r Rect) Has(x, y int) bool { return x >= r.X && y >= r.Y && x < r.X+r.W && y < r.Y+r.H }
 
 // Box draws a border with a title on the left and a note on the right, and returns the inside. If the note is too long,
-// it drops parts of it, separated by " · ", from the left. The border of the focus also has a marker, for terminals
+// it drops parts of it, separated by " · ", from the left; of a title that is too long it draws the part before two
+// spaces. The border of the focus also has a marker, for terminals
 // without colours.
 func (g *Grid) Box(r Rect, border Role, title, note string) Rect {
 	if r.W < 2 || r.H < 2 {
@@ -181,6 +182,9 @@ func (g *Grid) Box(r Rect, border Role, title, note string) Rect {
 		g.Set(r.X+1, r.Y, '▸', border)
 	}
 	end := r.X + 1
+	if Width(title) > r.W-6 {
+		title, _, _ = strings.Cut(title, "  ")
+	}
 	if title != "" && r.W > 6 {
 		end = g.Text(r.X+2, r.Y, r.W-4, role, " "+title+" ")
 	}

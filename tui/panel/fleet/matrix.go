@@ -162,8 +162,9 @@ func (f *Fleet) linkFoot(g *cell.Grid, r cell.Rect) {
 		g.Text(r.X, r.Y, r.W, cell.Faint, name+"  no link between them")
 		return
 	}
+	fields := []string{name}
 	if len(links) > 1 {
-		name += fmt.Sprintf("  %d links", len(links))
+		fields = append(fields, fmt.Sprintf("%d links", len(links)))
 	}
 	var sent, lost float64
 	rtt := links[0].RTT
@@ -174,9 +175,16 @@ func (f *Fleet) linkFoot(g *cell.Grid, r cell.Rect) {
 	if len(links) > 1 {
 		worst = "≤ "
 	}
-	x := g.Text(r.X, r.Y, r.W, cell.Plain,
-		fmt.Sprintf("%s  %s/s  %s%s  %s%s %% lost", name, textfmt.PadLeft(textfmt.Size(sent), 7), worst, Latency(rtt),
-			worst, textfmt.ThreeDigits(100*lost)))
+	fields = append(fields, textfmt.PadLeft(textfmt.Size(sent), 7)+"/s", worst+Latency(rtt),
+		worst+textfmt.ThreeDigits(100*lost)+" % lost")
+	text := fields[0]
+	for _, t := range fields[1:] { // only those that fit whole
+		if cell.Width(text)+2+cell.Width(t) > r.W {
+			break
+		}
+		text += "  " + t
+	}
+	x := g.Text(r.X, r.Y, r.W, cell.Plain, text)
 	if s, slow := shape(links); slow {
 		g.Text(x+2, r.Y, r.X+r.W-x-2, cell.Warn, "◆ "+shapeText(s))
 	}

@@ -32,7 +32,7 @@ func trafficTitle(m *panel.Host) (string, string) {
 	if m.LogAxis {
 		note = "log y · " + note
 	}
-	return "traffic  bytes a round, all workers", note
+	return "traffic  bytes a round", "all workers · " + note
 }
 
 // drawTraffic draws a line for each operation that sends bytes, without smoothing. It marks rounds in which the bytes
