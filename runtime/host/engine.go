@@ -292,19 +292,18 @@ func TensorMismatch(kind string, has []string) string {
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
-// MixedKernels returns a warning if a model was trained with the tensor-core kernels trained and its predictions were
-// computed with other kernels, whose arithmetic differs. It returns "" if trained are no tensor-core kernels or both
-// are equal.
-func MixedKernels(trained, predicted string) string {
-	arithmetic, _, ok := gpu.ParseTensorKind(trained)
-	if !ok || trained == predicted {
+// MixedKernels returns a warning, without a subject, if a model was trained with other kernels than those that
+// evaluated it: the arithmetic of tensor cores changes predictions, any other one their last digits. It returns "" if
+// both are equal or trained is "", unknown.
+func MixedKernels(trained, evaluated string) string {
+	if trained == "" || trained == evaluated {
 		return ""
 	}
-	in := predicted
-	if predicted == arith.Name {
-		in = "float32"
+	what := "the last digits may differ"
+	if _, _, ok := gpu.ParseTensorKind(trained); ok {
+		what = "predictions may differ"
 	}
-	return fmt.Sprintf("computed in %s, requested in %s: predictions may differ", arithmetic, in)
+	return fmt.Sprintf("trained with kernels %s and evaluated with %s: %s", trained, evaluated, what)
 }
 
 // Available returns the kernels of a new run on this machine, for models that the native engine supports. It returns an

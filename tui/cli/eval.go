@@ -13,7 +13,6 @@ import (
 	"brood/models/data"
 	"brood/runtime/evaluate"
 	"brood/runtime/event"
-	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/report"
 	"brood/tui/panel/trained"
@@ -171,8 +170,6 @@ func (f *evalFlags) score(ctx context.Context, s streams, t *evaluate.Model, sam
 	}
 	if t.Read.Form == nil {
 		fmt.Fprint(s.err, missingForm(f.what, f.set))
-	} else {
-		noteKernels(s, f.what, t, r.Kernels)
 	}
 	r.scores, r.values = t.Scores(samples, ids, r.Scored)
 	r.seconds = time.Since(from).Seconds()
@@ -192,13 +189,11 @@ func (f *evalFlags) score(ctx context.Context, s streams, t *evaluate.Model, sam
 	} else if r.figures, err = t.Report(ctx, samples, ids, f.threads); err != nil {
 		return r, fmt.Errorf("data %s: %w", f.set, err)
 	}
-	kernels := r.Kernels
+	kernels := []string{r.Kernels}
 	if r.figures != nil {
-		kernels = r.figures.Kernels
+		kernels = append(kernels, r.figures.Kernels)
 	}
-	if text := host.MixedKernels(t.Kernels, kernels); text != "" {
-		fmt.Fprintf(s.err, "brood: %s was %s\n", f.what, text)
-	}
+	noteKernels(s, f.what, t, kernels...)
 	return r, nil
 }
 

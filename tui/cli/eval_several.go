@@ -16,13 +16,13 @@ import (
 	"brood/tui/textfmt"
 )
 
-// noteKernels prints a note if a model was trained with other kernels of the same arithmetic than evaluate it: the last
-// digits may differ.
-func noteKernels(s streams, what string, t *evaluate.Model, kernels string) {
-	if t.Kernels != "" && t.Kernels != kernels && host.MixedKernels(t.Kernels, kernels) == "" {
-		fmt.Fprintf(s.err, "brood: %s was trained with %s and is scored with %s: the last digits may "+
-			"differ\n", what, t.Kernels,
-			kernels)
+// noteKernels prints a note if one of these kernels, which evaluated a model, is not that which trained it.
+func noteKernels(s streams, what string, t *evaluate.Model, kernels ...string) {
+	for _, k := range kernels {
+		if text := host.MixedKernels(t.Kernels, k); text != "" {
+			fmt.Fprintf(s.err, "brood: %s was %s\n", what, text)
+			return
+		}
 	}
 }
 
@@ -46,9 +46,6 @@ func (f *evalFlags) scoreSeveral(ctx context.Context, s streams, all []*evaluate
 		}
 		if i == 0 {
 			noteKernels(s, f.what, t, sc.Kernels)
-			if text := host.MixedKernels(t.Kernels, sc.Kernels); text != "" {
-				fmt.Fprintf(s.err, "brood: %s was %s\n", f.what, text)
-			}
 		}
 		scores, values := t.Scores(samples, ids, sc)
 		if f.asJSON {

@@ -128,11 +128,7 @@ func (x *predictFlags) execute(ctx context.Context, s streams, t *evaluate.Model
 	if err != nil {
 		return err
 	}
-	if t.Kernels != "" && t.Kernels != kernels {
-		fmt.Fprintf(s.err, "brood: %s was trained with %s and is evaluated with %s: the last digits may "+
-			"differ\n", x.what,
-			t.Kernels, kernels)
-	}
+	noteKernels(s, x.what, t, kernels)
 	if x.output == "-" {
 		return nil
 	}

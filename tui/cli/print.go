@@ -191,7 +191,7 @@ func (p *jsonPrinter) end(exit coordinator.Exit, ask func() testReport) {
 			p.note(fmt.Sprintf("the test set was not evaluated: %v", a.err))
 		}
 		if a.mixed != "" {
-			p.note("the test report was " + a.mixed)
+			p.note("the model was " + a.mixed)
 		}
 		s.TestReport = a.object()
 	}

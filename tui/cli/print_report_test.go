@@ -46,7 +46,7 @@ func TestEvaluateTestSet(t *testing.T) {
 		}
 		var out bytes.Buffer
 		if a.write(&out, "s"); !strings.HasSuffix(out.String(),
-			"\n               computed in bf16, requested in float32: predictions may differ\n") {
+			"\n               trained with kernels bf16/1/cuda9.0 and evaluated with f32/1: predictions may differ\n") {
 			t.Error(out.String())
 		}
 		signals <- os.Interrupt
