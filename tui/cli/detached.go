@@ -43,7 +43,8 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		return err
 	}
 	o.Dir = dir
-	run, err := trainDetached(c.Context(), o, keep)
+	start := func() (*exec.Cmd, string, error) { return startDetached(o) }
+	run, err := startRun(c.Context(), dir, keep, start, func(uint64) {})
 	if err != nil {
 		return err
 	}
@@ -71,21 +72,33 @@ func inBackground(run panel.Opened, s streams) error {
 	return run.Close()
 }
 
-// trainDetached starts a child process that trains a new or a resumed run, and waits until the run answers or is
-// over. If a new run fails, it removes the empty directories that it created below keep.
-func trainDetached(ctx context.Context, o host.Order, keep string) (panel.Opened, error) {
-	child, logPath, err := startDetached(o)
-	if err != nil {
-		return panel.Opened{}, err
+// startRun calls start, which starts a process for a run in dir, and waits until the run answers or is over. It calls
+// recomputed with each round that is recomputed before that. If it fails or ctx ends, it stops the process and removes
+// what was created below keep. A run that has begun before it failed remains.
+func startRun(
+	ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), recomputed func(uint64),
+) (run panel.Opened, err error) {
+	empty, held := isEmptyDir(dir), session.Exists(dir)
+	child, logPath, err := start()
+	if err == nil {
+		gone, ended := make(chan error, 1), make(chan struct{})
+		go func() { gone <- child.Wait(); close(ended) }()
+		if run, err = waitStarted(ctx, dir, gone, logPath, recomputed); err == nil {
+			return run, nil
+		}
+		_ = child.Process.Kill() // it may have exited
+		<-ended
 	}
-	gone := make(chan error, 1)
-	go func() { gone <- child.Wait() }()
-	run, err := waitStarted(ctx, o.Dir, gone, logPath, func(uint64) {})
-	if err != nil && !o.Resume {
-		os.Remove(logPath)
-		removeEmptyDirs(o.Dir, keep)
+	begun, _ := host.Begun(dir)
+	switch {
+	case held || begun && ctx.Err() == nil:
+	case empty: // this process created all of it
+		os.RemoveAll(dir)
+		removeEmptyDirs(filepath.Dir(dir), keep)
+	default:
+		os.Remove(filepath.Join(dir, session.HostLog))
 	}
-	return run, err
+	return panel.Opened{}, err
 }
 
 // waitStarted returns a connection to a started run once it answers, or its recording if it is over before that. It
@@ -221,7 +234,10 @@ func awaitControl(
 				code = exit.ExitCode()
 			}
 			if sentence == "" {
-				sentence = fmt.Sprintf("the run's process ended (%v) before it answered: brood replay %s", err, dir)
+				sentence = fmt.Sprintf("the run's process ended (%v) before it answered", err)
+				if begun, _ := host.Begun(dir); begun {
+					sentence += ": brood replay " + dir
+				}
 			}
 			return nil, &exitError{code: code, err: errors.New(sentence)}
 		case <-ctx.Done():

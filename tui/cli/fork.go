@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/session"
-	"brood/tui/panel"
 )
 
 func forkCommand(s streams) *cobra.Command {
@@ -132,7 +130,7 @@ func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, by
 		return err
 	}
 	start := func() (*exec.Cmd, string, error) { return startDetached(o) }
-	run, err := freshRun(c.Context(), o.Dir, keep, start, func(uint64) {})
+	run, err := startRun(c.Context(), o.Dir, keep, start, func(uint64) {})
 	if err != nil {
 		return err
 	}
@@ -148,31 +146,4 @@ func noteReason(dir string, at uint64, why string) error {
 		return nil
 	}
 	return session.ReadAbout(dir).Noted(at+1, why).Write(dir)
-}
-
-// freshRun calls start, which starts a process for a run in dir, and waits until the run answers or is over. It calls
-// recomputed with each round that is recomputed before that. If it fails or ctx ends, it kills the process and removes
-// what was created below keep.
-func freshRun(
-	ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), recomputed func(uint64),
-) (panel.Opened, error) {
-	fresh := isEmptyDir(dir)
-	child, logPath, err := start()
-	if err != nil {
-		return panel.Opened{}, err
-	}
-	gone, ended := make(chan error, 1), make(chan struct{})
-	go func() { gone <- child.Wait(); close(ended) }()
-	run, err := waitStarted(ctx, dir, gone, logPath, recomputed)
-	if err == nil {
-		return run, nil
-	}
-	_ = child.Process.Kill() // it may have exited
-	<-ended
-	os.Remove(logPath)
-	if fresh { // this process created all of it
-		os.RemoveAll(dir)
-		removeEmptyDirs(filepath.Dir(dir), keep)
-	}
-	return panel.Opened{}, err
 }

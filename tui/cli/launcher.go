@@ -324,7 +324,7 @@ func (l *sessionLibrary) Begin(ctx context.Context, r panel.Request) (panel.Open
 	if wantsFleet(r) {
 		start = func() (*exec.Cmd, string, error) { return serveDetached(w.words, w.order.Dir) }
 	}
-	run, err := freshRun(ctx, w.order.Dir, keep, start, func(uint64) {})
+	run, err := startRun(ctx, w.order.Dir, keep, start, func(uint64) {})
 	if err != nil {
 		return panel.Opened{}, err
 	}

@@ -162,7 +162,8 @@ func (l *sessionLibrary) Resume(ctx context.Context, dir string, limit event.Lim
 	}
 	options.Limit = limit
 	o := host.Order{Dir: dir, Resume: true, Options: options}
-	return l.opened(trainDetached(ctx, o, ""))
+	start := func() (*exec.Cmd, string, error) { return startDetached(o) }
+	return l.opened(startRun(ctx, dir, "", start, func(uint64) {}))
 }
 
 // Stop implements panel.Keeper.
@@ -256,7 +257,7 @@ func (l *sessionLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Open
 		o.Options.Set = append(o.Options.Set, event.Setting{Knob: s.Knob, Expr: s.Expr})
 	}
 	start := func() (*exec.Cmd, string, error) { return startDetached(o) }
-	return l.opened(freshRun(ctx, dir, keep, start, b.Progress))
+	return l.opened(startRun(ctx, dir, keep, start, b.Progress))
 }
 
 // Checkpoints implements panel.Brancher.
