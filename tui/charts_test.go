@@ -39,7 +39,7 @@ func (d *desk) charts() []string { return d.Opt.Settings.Charts }
 // the default.
 func TestCharts(t *testing.T) {
 	d, k := openCharts(t, 200, 50, sourcetest.Run(6, 400), panel.Settings{})
-	d.shows("training loss  nats", "test error  percent", "spread", "rounds/s", "samples/s", "bytes a round",
+	d.shows("training loss  nats", "test error %", "spread", "rounds/s", "samples/s", "bytes a round",
 		"cpu  of each process", "device memory")
 	d.hides("gradient", "staleness")
 	d.press("down", "down", "d")

@@ -61,7 +61,7 @@ func TestOverlay(t *testing.T) {
 	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.Marks, want) {
 		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
 	}
-	d.shows("3 runs overlaid", "loss of the centre", "test error  %", "bytes sent",
+	d.shows("3 runs overlaid", "loss of the centre", "test error %", "bytes sent",
 		"seeds as mean (least–most) and band", "mean of b c", "fork of", "by round")
 	o := &d.runs.Overlay
 	if len(o.Lines) != 2 || len(o.Lines[1].Runs) != 2 {
@@ -114,7 +114,7 @@ func TestOverlayShowsMeasuredValues(t *testing.T) {
 		o := &d.runs.Overlay
 		for i, p := range o.Plots {
 			switch p.Title {
-			case "test error  %":
+			case "test error %":
 				tests = i
 			case "loss of the centre":
 				loss = i

@@ -48,7 +48,7 @@ func TestNoEmptyPanel(t *testing.T) {
 	} {
 		d := open(t, c.w, 50, c.rs, nil)
 		screen := d.theme.String(d.paint())
-		if got := strings.Contains(screen, "─ test error  percent"); got != c.score {
+		if got := strings.Contains(screen, "─ test error %"); got != c.score {
 			t.Errorf("%s: the score is shown: %v\n%s", c.name, got, screen)
 		}
 		if got := strings.Contains(screen, "─ bandwidth"); got != c.bandwidths {

@@ -145,15 +145,23 @@ type Metric struct {
 }
 
 // Metrics are the metrics of a comparison, in the order of its columns.
-var Metrics = []Metric{
-	{event.KeyTestBits, "test bits a byte", false}, {event.KeyValidationBits, "validation bits a byte", false},
-	{event.KeyTestError, "test error %", false}, {event.KeyValidationError, "validation error %", false},
-	{event.KeyTestHamming, "test Hamming %", false}, {event.KeyTestRMSE, "test RMSE", false},
-	{event.KeyValidationRMSE, "validation RMSE", false}, {event.KeyTestR2, "test R2", true},
-	{event.KeyTestFitness, "test fitness", true}, {"mean_fitness", "mean fitness", true}, {event.KeyTestLoss, "test loss",
-		false},
-	{"train_loss", "train loss", false}, {"seconds", "seconds", false}, {"samples_per_s", "samples/s", true}, {"bytes",
-		"sent", false},
+var Metrics = append(scores(), []Metric{
+	{"mean_fitness", "mean fitness", true}, {"train_loss", "train loss", false}, {"seconds", "seconds", false},
+	{"samples_per_s", "samples/s", true}, {"bytes", "sent", false},
+}...)
+
+// scores returns the metrics of the test set, each followed by that of the validation samples.
+func scores() (out []Metric) {
+	for _, s := range event.TestScores {
+		out = append(out, Metric{s.Key, s.Heading(), s.More})
+		switch s.Key {
+		case event.KeyTestR2, event.KeyTestFitness, event.KeyTestLoss: // not measured, or shown by another metric
+		default:
+			v := s.OnValidation()
+			out = append(out, Metric{v.Key, v.Heading(), v.More})
+		}
+	}
+	return out
 }
 
 // Best returns the runs with the best value of a metric; none if fewer than two runs have the metric, or if all values

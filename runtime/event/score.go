@@ -42,6 +42,43 @@ type Score struct {
 	of      func(e *Evaluation) float64
 }
 
+// TestScores are the metrics of the test set, the most important one first. They are without a run: [Config.Scores]
+// returns those of a run, with values.
+var TestScores = []Score{
+	{Series: SeriesTestBits, Key: KeyTestBits, Title: "test bits"},
+	{Series: SeriesTestError, Key: KeyTestError, Title: "test error", Percent: true},
+	{Series: SeriesTestHamming, Key: KeyTestHamming, Title: "test Hamming", Percent: true},
+	{Series: SeriesTestRMSE, Key: KeyTestRMSE, Title: "test RMSE"},
+	{Series: SeriesTestR2, Key: KeyTestR2, Title: "test R2", More: true},
+	{Series: SeriesTestFitness, Key: KeyTestFitness, Title: "test fitness", More: true},
+	{Series: SeriesTestLoss, Key: KeyTestLoss, Title: "test loss"},
+}
+
+// testScore returns the score of TestScores with a key, whose values of returns.
+func testScore(key string, of func(e *Evaluation) float64) Score {
+	s := TestScores[slices.IndexFunc(TestScores, func(s Score) bool { return s.Key == key })]
+	s.of = of
+	return s
+}
+
+// Heading returns the title with the unit, for columns and charts.
+func (s Score) Heading() string {
+	switch {
+	case s.Key == KeyTestBits || s.Key == KeyValidationBits:
+		return s.Title + " a byte"
+	case s.Percent:
+		return s.Title + " %"
+	}
+	return s.Title
+}
+
+// OnValidation returns the score on the validation samples in place of the test set, without values.
+func (s Score) OnValidation() Score {
+	s.Key, s.Series, s.Title = validationName(s.Key), validationName(s.Series), validationName(s.Title)
+	s.of = nil
+	return s
+}
+
 // Of returns the score of an evaluation.
 func (s Score) Of(e *Evaluation) float64 { return s.of(e) }
 
@@ -87,57 +124,24 @@ const (
 func (c *Config) Scores() []Score {
 	switch {
 	case c.Maximises():
-		return []Score{{
-			Series: SeriesTestFitness,
-			Key:    KeyTestFitness,
-			Title:  "test " + c.Fitness(),
-			More:   true,
-			of:     func(e *Evaluation) float64 { return 0 - e.TestLoss },
-		}}
+		fitness := testScore(KeyTestFitness, func(e *Evaluation) float64 { return 0 - e.TestLoss })
+		fitness.Title = "test " + c.Fitness()
+		return []Score{fitness}
 	case c != nil && c.Targets != nil:
 		t := c.Targets
 		return []Score{
-			{
-				Series: SeriesTestRMSE,
-				Key:    KeyTestRMSE,
-				Title:  "test RMSE",
-				of:     func(e *Evaluation) float64 { return t.unit() * math.Sqrt(e.Squares) },
-			},
-			{Series: SeriesTestR2, Key: KeyTestR2, Title: "test R2", More: true, of: t.explained},
+			testScore(KeyTestRMSE, func(e *Evaluation) float64 { return t.unit() * math.Sqrt(e.Squares) }),
+			testScore(KeyTestR2, t.explained),
 		}
 	case c.distance():
-		return []Score{{
-			Series: SeriesTestLoss,
-			Key:    KeyTestLoss,
-			Title:  "test loss",
-			of:     func(e *Evaluation) float64 { return e.TestLoss },
-		}}
+		return []Score{testScore(KeyTestLoss, func(e *Evaluation) float64 { return e.TestLoss })}
 	}
-	wrong := Score{
-		Series:  SeriesTestError,
-		Key:     KeyTestError,
-		Title:   "test error",
-		Percent: true,
-		of:      func(e *Evaluation) float64 { return e.TestError },
-	}
+	wrong := testScore(KeyTestError, func(e *Evaluation) float64 { return e.TestError })
 	if c != nil && c.Text {
-		bits := Score{
-			Series: SeriesTestBits,
-			Key:    KeyTestBits,
-			Title:  "test bits",
-			of:     func(e *Evaluation) float64 { return e.TestLoss / math.Ln2 },
-		}
-		return []Score{bits, wrong}
+		return []Score{testScore(KeyTestBits, func(e *Evaluation) float64 { return e.TestLoss / math.Ln2 }), wrong}
 	}
 	if c.multiLabel() {
-		hamming := Score{
-			Series:  SeriesTestHamming,
-			Key:     KeyTestHamming,
-			Title:   "test Hamming",
-			Percent: true,
-			of:      func(e *Evaluation) float64 { return 100 * e.Squares },
-		}
-		return []Score{wrong, hamming}
+		return []Score{wrong, testScore(KeyTestHamming, func(e *Evaluation) float64 { return 100 * e.Squares })}
 	}
 	return []Score{wrong}
 }
@@ -149,14 +153,13 @@ func (c *Config) ValidationScores() (out []Score) {
 	if c == nil || c.Valid == 0 || c.Maximises() {
 		return nil
 	}
-	loss := Score{Key: KeyTestLoss, Series: SeriesTestLoss, Title: "test loss",
-		of: func(e *Evaluation) float64 { return e.TestLoss }}
+	loss := testScore(KeyTestLoss, func(e *Evaluation) float64 { return e.TestLoss })
 	for _, s := range append(c.Scores(), loss) {
 		if s.Key == KeyTestR2 || slices.ContainsFunc(out, func(o Score) bool { return o.Title == validationName(s.Title) }) {
 			continue
 		}
 		of := s.of
-		s.Key, s.Series, s.Title = validationName(s.Key), validationName(s.Series), validationName(s.Title)
+		s = s.OnValidation()
 		s.of = func(e *Evaluation) float64 {
 			if e.Validation == nil {
 				return math.NaN()

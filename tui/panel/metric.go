@@ -58,19 +58,24 @@ func (m *Host) Metrics() (out []Metric) {
 		title += "  " + unit
 	}
 	add(Metric{ID: lossMetric, Title: title, log: !v.Config.Maximises()}, main, v.Find(view.CentreLoss))
+	for _, s := range event.TestScores {
+		done = append(done, s.Series)
+		if s.Series == view.TestLoss && v.Config.Maximises() {
+			continue // it is the negated test fitness
+		}
+		x := Metric{ID: s.Series, Title: s.Heading(), log: s.Series == view.TestLoss}
+		if s.Series == view.TestFitness {
+			x.Title = "test " + v.Config.Fitness()
+		}
+		if s.Percent {
+			x.text = percents
+		}
+		add(x, v.Find(x.ID))
+	}
 	for _, x := range []Metric{
-		{ID: view.TestError, Title: "test error  percent", text: percents}, {ID: view.TestFitness, Title: "test " +
-			v.Config.Fitness()},
-		{ID: view.TestBits, Title: "test bits a byte"}, {ID: view.TestHamming, Title: "test Hamming  percent",
-			text: percents},
-		{ID: view.TestRMSE, Title: "test RMSE"}, {ID: view.TestR2, Title: "test R2"},
-		{ID: view.TestLoss, Title: "test loss", log: true},
 		{ID: view.Fitness, Title: v.Config.Fitness()}, {ID: view.Spread, Title: "spread", log: true},
 	} {
 		done = append(done, x.ID)
-		if x.ID == view.TestLoss && v.Config.Maximises() {
-			continue // it is the negated test fitness
-		}
 		add(x, v.Find(x.ID))
 	}
 	if main == nil { // the main series is no loss: it gets another chart

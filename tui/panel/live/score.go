@@ -20,10 +20,7 @@ func NewScore() panel.Panel {
 }
 
 func scoreTitle(m *panel.Host) (string, string) {
-	_, title := m.ScoreSeries()
-	if m.Shown.Config.Score().Percent {
-		title += "  percent"
-	}
+	title := m.Shown.Config.Score().Heading()
 	if m.Shown.Evaluations == 0 {
 		return title, ""
 	}

@@ -7,6 +7,7 @@ import (
 
 	"brood/runtime/archive"
 	"brood/runtime/axis"
+	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -270,14 +271,11 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 		series("loss", "training loss", true)
 	}
 	if some(func(run *archive.Run) bool { return run.View.Evaluations > 1 }) {
-		series(view.TestBits, "test bits a byte", false)
-		series(view.TestError, "test error  %", false)
-		series(view.TestFitness, "test fitness", false)
-		series(view.TestHamming, "test Hamming  %", false)
-		series(view.TestRMSE, "test RMSE", false)
-		series(view.TestR2, "test R2", false)
-		if some(func(run *archive.Run) bool { return run.View.Config.Score().Series == view.TestLoss }) {
-			series(view.TestLoss, "test loss", true)
+		for _, s := range event.TestScores {
+			loss := s.Series == view.TestLoss
+			if !loss || some(func(run *archive.Run) bool { return run.View.Config.Score().Series == view.TestLoss }) {
+				series(s.Series, s.Heading(), loss)
+			}
 		}
 	}
 	if o.Axis != axis.Bytes && some(func(run *archive.Run) bool { _, sent := run.Span(axis.Bytes); return sent > 0 }) {
@@ -293,9 +291,10 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 			series(name, name+", median of members", false)
 		}
 	}
-	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestBits, view.TestError,
-		view.TestFitness,
-		view.TestHamming, view.TestRMSE, view.TestR2, view.TestLoss, view.Parent, view.Founder, view.Partner}
+	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.Parent, view.Founder, view.Partner}
+	for _, s := range event.TestScores {
+		drawn = append(drawn, s.Series)
+	}
 	for _, run := range o.Set {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {
