@@ -147,11 +147,12 @@ func (m *Monitor) Take(r event.Record) []Note {
 	return nil
 }
 
-// plan resets the state that depends on the placement, the algorithm and the parameters.
+// plan resets the state that depends on the placement, the algorithm and the parameters. A resumed run has those of its
+// last round.
 func (m *Monitor) plan(p *event.Plan) (out []Note) {
 	out = m.resetPace("the placement of members changed")
 	m.done, m.slowest = event.Progress{}, 0
-	if p.From == event.Saved || p.OldAlg != p.Algorithm {
+	if p.From == event.Saved && p.Cause != event.CauseResume || p.OldAlg != p.Algorithm {
 		m.first, m.best, m.most = 0, 0, 0
 		if m.flat.on {
 			out = append(out, end(event.AlertFlat, "the placement of members changed: the check of equal fitness starts "+

@@ -119,6 +119,29 @@ func TestDivergence(t *testing.T) {
 	r.expect(t)
 }
 
+// TestResumeKeepsExtremes: a resumed run has the parameters of its last round, so that rules compare with the values
+// before. A rollback and a fork compare with their own.
+func TestResumeKeepsExtremes(t *testing.T) {
+	diverging := func(cause event.Cause) *run {
+		r := newRun()
+		r.centre(2.3, 0.4, 1.3, 1.3, 1.3)
+		r.expect(t, "+diverged")
+		r.take(event.Record{Plan: &event.Plan{From: event.Saved, Cause: cause, At: r.round}})
+		r.centre(1.3)
+		return r
+	}
+	r := diverging(event.CauseResume)
+	r.expect(t)
+	r.centre(0.5)
+	r.expect(t, "-diverged")
+	r.centre(1.3, 1.3, 1.3)
+	r.expect(t, "+diverged")
+	r = diverging(event.CauseRollback)
+	r.expect(t, "-diverged")
+	r.centre(1.3, 1.3, 1.3)
+	r.expect(t)
+}
+
 func TestCollapse(t *testing.T) {
 	r := newRun()
 	name := population.SeriesDiversity.Name
