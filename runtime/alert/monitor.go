@@ -152,7 +152,7 @@ func (m *Monitor) Take(r event.Record) []Note {
 func (m *Monitor) plan(p *event.Plan) (out []Note) {
 	out = m.resetPace("the placement of members changed")
 	m.done, m.slowest = event.Progress{}, 0
-	if p.From == event.Saved && p.Cause != event.CauseResume || p.OldAlg != p.Algorithm {
+	if restarts(p) {
 		m.first, m.best, m.most = 0, 0, 0
 		if m.flat.on {
 			out = append(out, end(event.AlertFlat, "the placement of members changed: the check of equal fitness starts "+
@@ -168,6 +168,12 @@ func (m *Monitor) plan(p *event.Plan) (out []Note) {
 		m.replicas = replicas{}
 	}
 	return out
+}
+
+// restarts reports whether a plan changes the parameters or the algorithm, so that rules do not compare with the values
+// before it.
+func restarts(p *event.Plan) bool {
+	return p.From == event.Saved && p.Cause != event.CauseResume || p.OldAlg != p.Algorithm
 }
 
 // resetPace discards the usual time of a round. It ends the warning of slow rounds, with the cause.

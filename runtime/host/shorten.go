@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"brood/runtime/alert"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/option"
@@ -276,6 +277,7 @@ func (c *place) head(ctx context.Context, dir string) (out []event.Record, err e
 		pending   event.Pending
 		accepted  *event.Record
 		probe     *event.Record  // the first with a finite loss, with which LastGood compares
+		extremes  alert.Extremes // with which the alert rules compare
 		alerts    []event.Record // the first of each kind that explains a difference to verify
 		tests     []event.Record // by round
 		before    []event.Edit   // edits of the log
@@ -297,6 +299,7 @@ func (c *place) head(ctx context.Context, dir string) (out []event.Record, err e
 		}
 		whole.Apply(rec)
 		pending.Take(rec)
+		extremes.Take(rec)
 		switch {
 		case rec.Config != nil:
 			config, limit, firstTime = rec, rec.Config.Limit, rec.At
@@ -332,6 +335,11 @@ func (c *place) head(ctx context.Context, dir string) (out []event.Record, err e
 	out = append(out, config)
 	if probe != nil {
 		out = append(out, *probe)
+	}
+	for _, rec := range extremes.Records() {
+		if probe == nil || rec.Points != probe.Points {
+			out = append(out, rec)
+		}
 	}
 	out = slices.Concat(out, alerts, lastingTests(config.Config, tests, limit.Patience))
 	add(event.Record{State: &event.State{Round: c.saved.Round, Phase: phase, Limit: &limit}})
