@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // File completes err, the error of opening the file at path. If the file does not exist, it appends a similar name that
@@ -23,4 +24,13 @@ func File(err error, path, do string) error {
 		}
 	}
 	return fmt.Errorf("%w%s: %s", err, Suggest(filepath.Base(path), there), do)
+}
+
+// Elsewhere completes err, the error of writing a file or a directory: if the file system caused it, it appends do,
+// which tells the user where else to write.
+func Elsewhere(err error, do string) error {
+	if _, ok := errors.AsType[syscall.Errno](err); ok {
+		return fmt.Errorf("%w: %s", err, do)
+	}
+	return err
 }

@@ -10,6 +10,7 @@
 package session
 
 import (
+	"brood/models/usererr"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,7 +74,7 @@ func create(dir string, o options) (*Session, error) {
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("session: %w: choose another directory", err)
+		return nil, elsewhere(err)
 	}
 	return start(dir, o, func(l *log) (*Recovered, error) {
 		if err := Vacant(dir); err != nil { // another process may have been faster
@@ -81,6 +82,10 @@ func create(dir string, o options) (*Session, error) {
 		}
 		return nil, onDisk("open", dir, 0, l.begin(1, 0))
 	})
+}
+
+func elsewhere(err error) error {
+	return usererr.Elsewhere(fmt.Errorf("session: %w", err), "choose another directory")
 }
 
 // HostLog is the file of a session that receives the standard error of a process without a terminal.
@@ -93,7 +98,7 @@ func Vacant(dir string) error {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("session: %w: choose another directory", err)
+		return elsewhere(err)
 	}
 	for _, e := range entries {
 		name := e.Name()

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"brood/runtime/archive"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models/format/safetensors"
+	"brood/models/usererr"
 	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/export"
@@ -316,14 +316,8 @@ func writable(file string, force bool) error {
 	return elsewhere(safetensors.Creatable(file))
 }
 
-// elsewhere adds to an error of a file system what the user can do.
-func elsewhere(err error) error {
-	var cause syscall.Errno
-	if errors.As(err, &cause) {
-		return fmt.Errorf("%w; name another file with -o", err)
-	}
-	return err
-}
+// elsewhere is [usererr.Elsewhere] for the file of -o.
+func elsewhere(err error) error { return usererr.Elsewhere(err, "name another file with -o") }
 
 // writeFile writes a file atomically.
 func writeFile(file string, force bool, write func(io.Writer) error) error {
