@@ -22,6 +22,12 @@ func FigureColumn[T any](title string, width, weight int, text func(T) string) C
 	return Column[T]{Title: title, Width: width, Weight: weight, Right: true, Text: text}
 }
 
+// In returns the column with the role of its cells.
+func (c Column[T]) In(role func(T) cell.Role) Column[T] {
+	c.Role = role
+	return c
+}
+
 // FitColumns returns the columns that leave at least `least` cells for the name column, those of greater weight first:
 // a wide one that does not fit does not hide the narrower ones after it. name is the width of the name column, at most
 // `most`.

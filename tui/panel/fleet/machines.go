@@ -246,20 +246,17 @@ func machineColumns() []panel.Column[MachineRow] {
 	part := func(used, of event.Measure) func(MachineRow) string {
 		return func(x MachineRow) string { return x.part(used, of, textfmt.Size, textfmt.Size) }
 	}
-	tight := func(c panel.Column[MachineRow], role func(MachineRow) cell.Role) panel.Column[MachineRow] {
-		c.Role = role
-		return c
+	usage := func(used, of event.Measure) func(MachineRow) cell.Role {
+		return func(x MachineRow) cell.Role { return x.usageRole(used, of) }
 	}
 	return []panel.Column[MachineRow]{
 		panel.FigureColumn("members", 7, 2, func(x MachineRow) string { return fmt.Sprint(x.hosts) }),
 		panel.FigureColumn("cpu", 11, 10, cpu(event.Busy, event.Cores)),
-		tight(panel.FigureColumn("machine load", 12, 6, cpu(event.Load, event.AllCores)), func(x MachineRow) cell.Role {
-			return x.usageRole(event.Load, event.AllCores)
-		}),
+		panel.FigureColumn("machine load", 12, 6, cpu(event.Load, event.AllCores)).In(usage(event.Load, event.AllCores)),
 		panel.FigureColumn("memory", 7, 9, one(event.Memory, textfmt.Size)),
-		tight(panel.FigureColumn("machine memory", 17, 7, part(event.MemoryUsed, event.MemoryTotal)),
-			func(x MachineRow) cell.Role { return x.usageRole(event.MemoryUsed, event.MemoryTotal) }),
-		tight(panel.FigureColumn("device memory", 17, 4, part(event.DeviceUsed, event.DeviceTotal)), DeviceUsageRole),
+		panel.FigureColumn("machine memory", 17, 7, part(event.MemoryUsed, event.MemoryTotal)).
+			In(usage(event.MemoryUsed, event.MemoryTotal)),
+		panel.FigureColumn("device memory", 17, 4, part(event.DeviceUsed, event.DeviceTotal)).In(DeviceUsageRole),
 		panel.FigureColumn("device", 6, 1, one(event.DeviceLoad, percent)),
 		panel.FigureColumn("°C", 4, 0, one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) })),
 		panel.FigureColumn("samples/s", 9, 8, one(view.Samples, textfmt.Rate)),
