@@ -93,6 +93,17 @@ func plain(name string) string {
 	return "run"
 }
 
+// Place returns the directory for a session that a user names: what is a path, or a name in home. The name of a session
+// in the working directory means that one, as in [Resolve].
+func Place(home, what string) string {
+	name := what != "." && filepath.IsLocal(what) && !strings.ContainsRune(what, '/') &&
+		!strings.ContainsRune(what, filepath.Separator)
+	if name && !holdsLog(what) {
+		return filepath.Join(home, what)
+	}
+	return filepath.Clean(what)
+}
+
 // Resolve returns the directory of a session given a path (absolute, or relative to home), its name, a prefix of its
 // name, the last part of its name (7f3a), or the title that the user gave it.
 func Resolve(home, what string) (string, error) {

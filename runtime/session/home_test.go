@@ -228,3 +228,20 @@ func TestASessionThatBegins(t *testing.T) {
 		t.Errorf("without a writer it is %+v", x)
 	}
 }
+
+// TestPlace: a name is a directory of home, and a path is that path, as is the name of a session in the working
+// directory.
+func TestPlace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s, err := Create("here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	for what, want := range map[string]string{"new": "/home/new", "a.b": "/home/a.b", "./new": "new", "here": "here",
+		"x/y": "x/y", "/x/y": "/x/y", ".": ".", "..": ".."} {
+		if got := Place(filepath.FromSlash("/home"), filepath.FromSlash(what)); got != filepath.FromSlash(want) {
+			t.Errorf("%s is %s, want %s", what, got, want)
+		}
+	}
+}

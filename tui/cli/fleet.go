@@ -262,15 +262,16 @@ func (l *launcher) continues(job string) (begun bool, err error) {
 	if wanted, _ := fl.GetBool("continue"); fl.Changed("continue") && (!wanted || dir == "") {
 		return false, nil
 	}
-	if dir == "" && job != "" {
-		home, err := session.Home()
-		if err != nil {
-			return false, err
-		}
-		dir = filepath.Join(home, job)
-	}
-	if dir == "" {
+	home, err := session.Home()
+	switch {
+	case dir != "":
+		dir = session.Place(home, dir)
+	case job == "":
 		return false, nil
+	case err != nil:
+		return false, err
+	default:
+		dir = filepath.Join(home, job)
 	}
 	begun, err = host.Begun(dir)
 	return begun, errors.Join(err, fl.Set("session", dir), fl.Set("continue", "true"))

@@ -65,7 +65,7 @@ func forkCommand(s streams) *cobra.Command {
 	fl := c.Flags()
 	roundVar(fl, &at, "round to branch after, or best, that of the lowest validation loss")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
-	fl.StringVar(&f.session, "session", "", "directory to record into")
+	sessionFlag(fl, &f.session)
 	fl.StringVar(&why, "why", "", "reason for the branch, a note on its first round")
 	asFlag(c, &as)
 	optionFlags(c, &f.opts, withoutJoined(option.With(option.Again))...)
@@ -84,6 +84,9 @@ func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64, by st
 		return o, "", err
 	}
 	if o.Options, err = f.changes(c, by); err != nil {
+		return o, "", err
+	}
+	if err := f.placeSession(); err != nil {
 		return o, "", err
 	}
 	home, err := session.Home()

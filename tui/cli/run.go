@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"brood/models/environment"
 	"brood/presets"
@@ -49,8 +50,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		"set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
 	fl.BoolVar(&f.full, "full", false, "the full form of the preset, as published, instead of the short one")
 	optionFlags(c, &f.opts, withoutJoined(option.All)...)
-	fl.StringVar(&f.session, "session", "", "path of the directory to record into (default: a new one in your "+
-		"sessions directory)")
+	sessionFlag(fl, &f.session)
 	fl.StringVar(&f.resume, "resume", "", "resume this session")
 	fl.BoolVar(&f.continueRun, "continue", false,
 		"if the session of --session exists, resume it: a command that is started again continues its run")
@@ -301,8 +301,27 @@ func (f *runFlags) continueSession(c *cobra.Command, preset string) error {
 	return nil
 }
 
+// sessionFlag registers --session.
+func sessionFlag(fl *pflag.FlagSet, to *string) {
+	fl.StringVar(to, "session", "", "name, in your sessions directory, or path of the directory to record into "+
+		"(default: a new one in your sessions directory)")
+}
+
+// placeSession replaces the name of --session by the path of that session.
+func (f *runFlags) placeSession() error {
+	if f.session == "" {
+		return nil
+	}
+	home, err := session.Home()
+	f.session = session.Place(home, f.session)
+	return err
+}
+
 // order returns the run that the flags describe: a new one, or a resumed session with changed options.
 func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err error) {
+	if err := f.placeSession(); err != nil {
+		return o, err
+	}
 	if err := f.continueSession(c, preset); err != nil {
 		return o, err
 	}

@@ -227,5 +227,5 @@ func recordCommand(args []string, dir string) string {
 	if abs, err := filepath.Abs(at); err != nil || abs != dir {
 		at = dir
 	}
-	return "brood run --session " + filepath.Join(at, "NAME")
+	return "brood run --session " + at + string(filepath.Separator) + "NAME" // not joined, so that ./NAME stays a path
 }
