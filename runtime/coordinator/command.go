@@ -81,7 +81,11 @@ func (c *Coordinator) apply(cmd event.Command) (round uint64, fx []Effect, err e
 	case event.Pause:
 		fx = append(fx, c.enter(event.Paused, "by "+By(cmd)))
 	case event.Resume:
-		fx = append(fx, c.enter(event.Training, "by "+By(cmd)))
+		phase := event.Training
+		if c.base == c.cfg.Epoch || len(c.alive) == 0 { // the next plan begins or continues the training
+			phase = event.Waiting
+		}
+		fx = append(fx, c.enter(phase, "by "+By(cmd)))
 	case event.Stop:
 		fx = append(fx, c.end(event.Stopped, "by "+By(cmd))...)
 	case event.Save:

@@ -174,7 +174,8 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	case Interrupt:
 		fx = c.end(event.Stopped, "interrupted")
 	case Tick:
-		if l := c.cfg.Limit.Seconds; l > 0 && c.phase == event.Training && now.Sub(c.began).Seconds() >= l {
+		if l := c.cfg.Limit.Seconds; l > 0 && c.phase == event.Training &&
+			(c.trained+now.Sub(c.since)).Seconds() >= l {
 			fx = c.end(event.Finished, "time is up")
 		}
 		fx = append(fx, c.reattachTick()...)
@@ -233,12 +234,15 @@ func (c *Coordinator) alert(level event.Level, kind event.AlertKind, text string
 
 // enter changes the phase and records it.
 func (c *Coordinator) enter(p event.Phase, reason string) Append {
-	if p == event.Training && c.began.IsZero() {
-		c.began = c.now
+	if c.phase == event.Training {
+		c.trained += c.now.Sub(c.since)
+	}
+	if p == event.Training {
+		c.since = c.now
 	}
 	c.phase = p
 	at := c.committed
-	if p == event.Paused || p == event.Training { // the workers still execute the granted rounds
+	if !p.Over() { // the workers still execute the granted rounds
 		at = c.granted
 	}
 	return c.record(event.Record{State: &event.State{Round: at, Phase: p, Reason: reason}})
@@ -266,7 +270,6 @@ func (c *Coordinator) exit() []Effect {
 
 // advance does whatever is possible now: grants, the next plan, a checkpoint, or the exit.
 func (c *Coordinator) advance() (fx []Effect) {
-	c.awaiting = c.awaiting && c.short()
 	idle := c.granted == c.committed && c.plan == nil
 	// the limit was lowered, or was reached before the previous process was killed
 	if idle && c.ending == nil && c.phase == event.Training {
@@ -308,7 +311,8 @@ func (c *Coordinator) advance() (fx []Effect) {
 		return fx
 	}
 	if c.short() {
-		return append(fx, c.awaitWorkers()...)
+		text := fmt.Sprintf("the run waits: it needs %d workers, and has %d", c.cfg.MinWorkers, len(c.hosts()))
+		return append(fx, c.awaitWorkers(event.LevelError, event.AlertLostWorker, text)...)
 	}
 	ahead := c.cfg.Ahead
 	if c.held = c.held && len(c.done) > 0; c.oneByOne || c.held || c.cfg.Limit.Measured() || !c.snapshots {

@@ -52,14 +52,14 @@ func (c *Coordinator) place(members []engine.Member) collective.Roster {
 // short reports whether the run waits for more workers. A run that ends does not wait.
 func (c *Coordinator) short() bool { return c.ending == nil && len(c.hosts()) < c.cfg.MinWorkers }
 
-// awaitWorkers reports once that the run waits for more workers.
-func (c *Coordinator) awaitWorkers() []Effect {
-	if c.awaiting {
-		return nil
+// awaitWorkers reports that the run lacks workers. A run that trains waits from now on: until a plan has placed its
+// members on enough of them.
+func (c *Coordinator) awaitWorkers(level event.Level, kind event.AlertKind, text string) []Effect {
+	fx := []Effect{c.alert(level, kind, text, engine.None)}
+	if c.phase == event.Training {
+		fx = append(fx, c.enter(event.Waiting, ""))
 	}
-	c.awaiting = true
-	text := fmt.Sprintf("the run waits: it needs %d workers, and has %d", c.cfg.MinWorkers, len(c.hosts()))
-	return []Effect{c.alert(event.LevelError, event.AlertLostWorker, text, engine.None)}
+	return fx
 }
 
 // allLeaving reports whether there are workers and all of them leave.
@@ -176,7 +176,7 @@ func (c *Coordinator) releaseAll(save bool) (fx []Effect) {
 		return append(fx, c.exit()...)
 	}
 	text := "the last worker has left: the run waits for one to join"
-	return append(fx, c.alert(event.LevelWarning, event.AlertLeave, text, engine.None))
+	return append(fx, c.awaitWorkers(event.LevelWarning, event.AlertLeave, text)...)
 }
 
 // applyCordon executes Cordon, Drain and Uncordon.

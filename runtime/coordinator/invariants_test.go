@@ -34,8 +34,8 @@ func (l *life) checkInvariants() error {
 	switch {
 	case l.over && l.ending == nil:
 		return fmt.Errorf("the run is over but has no ending")
-	case l.phase == event.Training && l.began.IsZero():
-		return fmt.Errorf("the run trains but began is not set")
+	case l.phase == event.Training && l.since.IsZero():
+		return fmt.Errorf("the run trains but since is not set")
 	}
 	return nil
 }

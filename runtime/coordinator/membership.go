@@ -250,7 +250,7 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 		c.savedAt = c.now
 	}
 	fx = append(fx, c.record(event.Record{Plan: &p}))
-	if c.phase == event.Waiting {
+	if c.phase == event.Waiting && !c.short() {
 		fx = append(fx, c.enter(event.Training, ""))
 	}
 	c.choose()
@@ -384,7 +384,7 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 	clear(c.done)
 	if len(c.alive) == 0 {
 		text := "no worker is left: waiting for one to join"
-		return append(fx, c.alert(event.LevelError, event.AlertLostWorker, text, engine.None))
+		return append(fx, c.awaitWorkers(event.LevelError, event.AlertLostWorker, text)...)
 	}
 	return append(fx, c.reshape()...)
 }

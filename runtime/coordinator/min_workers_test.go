@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -27,8 +28,12 @@ func TestMinWorkers(t *testing.T) {
 				n++
 			}
 		}
-		if granted := p.core.granted > p.core.committed; n != 1 || granted == want {
-			t.Errorf("alerts %q; rounds are granted: %t", p.alerts(), granted)
+		phase := event.Training
+		if want {
+			phase = event.Waiting
+		}
+		if granted := p.core.granted > p.core.committed; n != 1 || granted == want || p.core.Phase() != phase {
+			t.Errorf("alerts %q; rounds are granted: %t; %s", p.alerts(), granted, p.core.Phase())
 		}
 	}
 	p := newRun()
@@ -71,5 +76,57 @@ func TestMinWorkers(t *testing.T) {
 	p.answerSave()
 	if p.exit == nil || p.exit.Phase != event.Stopped {
 		t.Errorf("a run that waits does not end: %+v", p.exit)
+	}
+}
+
+// TestTimeLimitCountsTraining: time in which the run is paused or lacks workers does not count towards a limit in
+// seconds.
+func TestTimeLimitCountsTraining(t *testing.T) {
+	for name, halt := range map[string][2]any{
+		"paused":            {event.Command{Action: event.Pause}, event.Command{Action: event.Resume}},
+		"no worker left":    {Lost{Worker: 0, Reason: "it is silent"}, Joined{Worker: 1}},
+		"the last one left": {message.Leaving{Worker: 0}, Joined{Worker: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTestRun(t, 1, func(c *Config) { c.Limit = event.Limit{Seconds: 10} })
+			p.now = p.now.Add(4 * time.Second)
+			p.step(halt[0])
+			for p.core.granted > p.core.committed {
+				p.round(nil)
+			}
+			p.ready()
+			if p.core.saving != nil {
+				p.answerSave()
+			}
+			if ph := p.core.Phase(); ph == event.Training {
+				t.Errorf("the run is %s", ph)
+			}
+			p.now = p.now.Add(time.Hour)
+			p.step(Tick{})
+			p.step(halt[1])
+			p.ready()
+			p.now = p.now.Add(5 * time.Second)
+			if p.step(Tick{}); p.core.Phase() != event.Training || p.core.ending != nil {
+				t.Errorf("after 9 s of training: %s, %+v", p.core.Phase(), p.core.ending)
+			}
+			p.now = p.now.Add(2 * time.Second)
+			if p.step(Tick{}); p.core.ending == nil {
+				t.Error("after 11 s of training the run has not ended")
+			}
+		})
+	}
+}
+
+// TestResumeWithoutWorkers: a run that was paused and has lost its workers waits for one when it is resumed.
+func TestResumeWithoutWorkers(t *testing.T) {
+	p := newTestRun(t, 1, nil)
+	p.step(event.Command{Action: event.Pause})
+	p.step(Lost{Worker: 0, Reason: "it is silent"})
+	if p.step(event.Command{Action: event.Resume}); p.core.Phase() != event.Waiting {
+		t.Errorf("without workers the run is %s", p.core.Phase())
+	}
+	p.step(Joined{Worker: 1})
+	if p.ready(); p.core.Phase() != event.Training {
+		t.Errorf("with a worker the run is %s", p.core.Phase())
 	}
 }

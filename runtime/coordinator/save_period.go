@@ -65,7 +65,7 @@ func (f *FaultRate) Take(r event.Record) {
 		f.add(r.At)
 	case r.State != nil:
 		switch {
-		case r.State.Phase != event.Waiting: // each process begins with this phase
+		case r.State.Reason != event.Resumed:
 		case !f.ended:
 			f.add(f.newest)
 			fallthrough

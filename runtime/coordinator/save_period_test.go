@@ -77,10 +77,13 @@ func TestFaultRate(t *testing.T) {
 		var rate FaultRate
 		at := logOf(&rate)
 		at(0, event.Record{Config: &event.Config{}})
-		at(0, inPhase(event.Waiting))
+		resumed := event.Record{State: &event.State{Phase: event.Waiting, Reason: event.Resumed}}
+		at(0, resumed)
 		at(time.Second, inPhase(event.Training))
+		at(5*time.Second, inPhase(event.Waiting)) // for workers
+		at(6*time.Second, inPhase(event.Training))
 		at(9*time.Second, inPhase(c.last))
-		at(48*time.Hour, inPhase(event.Waiting))
+		at(48*time.Hour, resumed)
 		got := rate.Between(time.Unix(1000, 0).Add(49 * time.Hour))
 		if got < c.want-time.Second || got > c.want+time.Second {
 			t.Errorf("%s: a fault every %v, want %v", c.name, got, c.want)

@@ -16,13 +16,14 @@ import (
 // life is the position of the run between its start and its exit.
 //
 //   - over implies an ending, and then every event is ignored;
-//   - training implies that began is set.
+//   - training implies that since is set.
 type life struct {
-	phase  event.Phase
-	now    time.Time
-	began  time.Time // start of training, for a time limit; zero before
-	ending *Exit     // carried out once everything granted is committed and saved; nil while the run continues
-	over   bool
+	phase   event.Phase
+	now     time.Time
+	trained time.Duration // time in the phase training before since, for a time limit
+	since   time.Time     // when the phase training was entered last; zero before
+	ending  *Exit         // carried out once everything granted is committed and saved; nil while the run continues
+	over    bool
 }
 
 // membership is the set of workers that are present, and what was lost with workers that are gone.
@@ -36,7 +37,6 @@ type membership struct {
 	lost      map[engine.Member]bool // members whose worker is gone, until the next plan
 	breaks    map[[2]int]breaks      // broken connections between pairs of workers, the lower number first
 	keys      map[int]string         // keys of workers that joined with one
-	awaiting  bool                   // an alert says that the run waits for more workers
 	machines  map[int]string         // machines of workers that named one
 	evictions map[string]breaks      // evictions for broken links, by key
 	evictedAt time.Time              // time of the last eviction for broken links

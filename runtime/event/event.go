@@ -394,6 +394,9 @@ type State struct {
 	Limit  *Limit `cbor:"3,keyasint,omitempty"`
 }
 
+// Resumed is the reason of the state with which each process that resumes a run begins.
+const Resumed = "resumed"
+
 // Phase of a run's life.
 type Phase string
 

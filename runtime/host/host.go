@@ -143,7 +143,7 @@ func (r *Run) head() (out []event.Record) {
 		out = append(out, event.Record{At: now, State: &event.State{
 			Round:  r.Resumed.Checkpoint.Round,
 			Phase:  event.Waiting,
-			Reason: "resumed",
+			Reason: event.Resumed,
 			Limit:  &r.Job.Limit,
 		}})
 		if r.Resumed.reattach == nil {
