@@ -153,6 +153,7 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
 	p.New = c.place(ch.members)
+	p.Note += fateOfLost(p)
 	// otherwise the plan after this one applies them
 	if !slices.ContainsFunc(late, func(e event.Edit) bool { return e.Algorithm == ch.alg }) {
 		p.Obeyed = c.asked
@@ -163,6 +164,27 @@ func (c *Coordinator) reshape() (fx []Effect) {
 		c.requestPlacement(event.CauseLeave, "all workers leave")
 	}
 	return fx
+}
+
+// fateOfLost returns what a plan does with the members that were lost, as an end of its note; "" if there are none.
+func fateOfLost(p event.Plan) (text string) {
+	stay := 0
+	for _, m := range p.Lost {
+		if p.New.Has(m) {
+			stay++
+		}
+	}
+	switch gone := len(p.Lost) - stay; {
+	case stay == 1:
+		text += "; 1 member starts again from the centre"
+	case stay > 1:
+		text += fmt.Sprintf("; %d members start again from the centre", stay)
+	case gone == 1:
+		text += "; 1 member leaves the population"
+	case gone > 1:
+		text += fmt.Sprintf("; %d members leave the population", gone)
+	}
+	return text
 }
 
 func withoutEdits(edits []event.Edit, alg string) []event.Edit {

@@ -130,3 +130,19 @@ func TestResumeWithoutWorkers(t *testing.T) {
 		t.Errorf("with a worker the run is %s", p.core.Phase())
 	}
 }
+
+// TestFateOfLostMembers: the note of the plan after a loss says what becomes of the members.
+func TestFateOfLostMembers(t *testing.T) {
+	for policy, want := range map[LossPolicy]string{
+		OnLossReseed:   "worker 1 is lost; 2 members start again from the centre",
+		OnLossShrink:   "worker 1 is lost; 2 members leave the population",
+		OnLossRollback: "worker 1 is lost",
+		OnLossMirror:   "worker 1 is lost; the rows of lost members come from mirrors",
+	} {
+		p := newTestRun(t, 2, func(c *Config) { c.OnLoss = policy })
+		p.round(nil)
+		if p.step(Lost{Worker: 1, Reason: "it left"}); p.core.plan.Note != want {
+			t.Errorf("%s: %q", policy, p.core.plan.Note)
+		}
+	}
+}

@@ -144,6 +144,9 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		case waits:
 			cfg.Note(refused.Reason)
 		default:
+			if _, ended := errors.AsType[*quic.GoneError](err); ended {
+				err = fmt.Errorf("the connection to the coordinator ended: %w", err)
+			}
 			cfg.Note(fmt.Sprintf("%v; retrying for %s", err, cfg.Patience))
 		}
 		select {

@@ -125,7 +125,7 @@ func (c *control) beat() error {
 		}
 		switch quiet := silence.tick(time.Now(), c.packets()); {
 		case quiet >= c.silence():
-			return &GoneError{Silent, fmt.Sprintf("nothing came for %.1f s", quiet.Seconds())}
+			return &GoneError{Silent, fmt.Sprintf("it sent nothing for %.1f s", quiet.Seconds())}
 		case quiet >= probedAfter(interval, c.silence()) && c.probes.Load() && !probed:
 			probed = true
 			c.run(c.probePort)

@@ -97,7 +97,7 @@ func TestKilledProcess(t *testing.T) {
 	if err := killed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if g := endOf(t, p); g.Cause != Silent || g.Reason != "its process has ended" {
+	if g := endOf(t, p); g.Cause != Silent || g.Error() != "its process has ended" {
 		t.Errorf("%+v", g)
 	}
 }

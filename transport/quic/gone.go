@@ -22,7 +22,7 @@ type Cause int
 const (
 	Closed    Cause = iota // this side closed it
 	Left                   // the peer closed it or sent Leave
-	Silent                 // no packet came from the peer: it died, hangs, or the network is cut
+	Silent                 // no packet came from the peer: it died, hangs, or the network is cut; the reason says it all
 	Restarted              // the peer's address answers with a stateless reset: it has a new process
 	Broken                 // the peer broke the protocol or did not read, and this side cut it
 	Ended                  // the peer cut the connection for another reason
@@ -39,14 +39,16 @@ func (e *GoneError) Error() string {
 	text := map[Cause]string{
 		Closed:    "closed here",
 		Left:      "it left",
-		Silent:    "it is silent",
 		Restarted: "its process has restarted",
 		Broken:    "it was cut off",
 		Ended:     "it ended the connection",
 		Missed:    "it received nothing from this side",
 	}[e.Cause]
-	if e.Reason == "" {
+	switch {
+	case e.Reason == "":
 		return text
+	case text == "":
+		return e.Reason
 	}
 	return text + ": " + e.Reason
 }
@@ -85,7 +87,7 @@ func newGoneError(err error) *GoneError {
 		case a.ErrorCode == codeDone:
 			return &GoneError{Left, wire.CleanText(a.ErrorMessage)}
 		case a.ErrorCode == codeSilent:
-			return &GoneError{Missed, wire.CleanText(a.ErrorMessage)}
+			return &GoneError{Missed, ""}
 		}
 		return &GoneError{Ended, wire.CleanText(a.ErrorMessage)}
 	}
@@ -93,7 +95,7 @@ func newGoneError(err error) *GoneError {
 		return &GoneError{Restarted, ""}
 	}
 	if _, ok := errors.AsType[*quicgo.IdleTimeoutError](err); ok {
-		return &GoneError{Silent, "no packet for " + idleTimeout.String()}
+		return &GoneError{Silent, "it sent nothing for " + idleTimeout.String()}
 	}
 	if t, ok := errors.AsType[*quicgo.TransportError](err); ok {
 		if t.Remote {
