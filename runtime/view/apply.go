@@ -358,6 +358,9 @@ func (v *View) back(r uint64) {
 func (v *View) state(s *event.State) {
 	changed := s.Phase != v.State.Phase
 	v.State = *s
+	if s.Reason == event.Resumed {
+		v.Before = v.Trained
+	}
 	if s.Limit != nil {
 		v.Limit = *s.Limit
 	}

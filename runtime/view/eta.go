@@ -15,7 +15,7 @@ func (v *View) SinceCommit() time.Duration { return time.Duration(v.Trained - v.
 
 // Left estimates the time until the first limit is reached, from the rates of the last seconds. ahead is the training
 // time since the last commit. A commit that takes longer than expected does not shorten the estimate for the rounds
-// after it. ok is false if there is no limit or no rate yet.
+// after it. A limit in seconds counts from the last resume. ok is false if there is no limit or no rate yet.
 func (v *View) Left(ahead time.Duration) (d time.Duration, ok bool) {
 	n := len(v.Ledger.Ring)
 	if v.Rates.Weight == 0 || n == 0 {
@@ -28,7 +28,7 @@ func (v *View) Left(ahead time.Duration) (d time.Duration, ok bool) {
 		next := float64(v.Ledger.Ring[n-1].Rounds) / v.Rates.Rounds // expected duration of the next commit
 		left = max(0, s-min(ahead.Seconds(), next))
 	}
-	if s, ok := clock.Left(v.Progress, (time.Duration(v.Committed) + ahead).Seconds(), 0, 0); ok {
+	if s, ok := clock.Left(v.Progress, (time.Duration(v.Committed-v.Before) + ahead).Seconds(), 0, 0); ok {
 		left = min(left, s)
 	}
 	if left > 1e9 {

@@ -98,6 +98,7 @@ type View struct {
 	Clock axis.Clock `cbor:"27,keyasint"` // converts rounds to other axes
 
 	Committed int64 `cbor:"28,keyasint"` // Trained at the last commit, in nanoseconds
+	Before    int64 `cbor:"32,keyasint"` // Trained when the run was resumed last, in nanoseconds
 	Tally     Tally `cbor:"29,keyasint"`
 	// the next records that the view contains already, see [event.Beginning]
 	Within uint64 `cbor:"31,keyasint,omitempty"`
@@ -152,7 +153,7 @@ const (
 )
 
 // Fold is the version of Apply. A view that was saved by another version may lack data.
-const Fold = 11
+const Fold = 12
 
 // Maximum lengths of lists that grow with the length of a run.
 const (

@@ -176,10 +176,15 @@ func TestFoldKeepsWhatScreensShow(t *testing.T) {
 		t.Errorf("elapsed %v, want 5 s in phase training", v.Elapsed())
 	}
 	fold(v, []event.Record{ // its process was killed, and another goes on after an hour
-		{At: 3608e9, State: &event.State{Phase: event.Waiting, Round: 20, Reason: "resumed"}},
+		{At: 3608e9, State: &event.State{Phase: event.Waiting, Round: 20, Reason: event.Resumed}},
 		{At: 3610e9, State: &event.State{Phase: event.Training, Round: 20}},
 		{At: 3611e9, Commit: &event.Commit{To: 25, Rounds: 5, Nanos: 1e9, Progress: event.Progress{Rounds: 25, Epochs: 2.5, Steps: 50}}},
 	})
+	timed := v.Clone()
+	timed.Limit = event.Limit{Seconds: 8}
+	if left, ok := timed.Left(0); !ok || left.Seconds() != 7 {
+		t.Errorf("left %v %v, want 7 of the 8 s that count from the resume", left, ok)
+	}
 	if v.Elapsed().Seconds() != 6 {
 		t.Errorf("elapsed %v after it was killed and resumed, want 6 s in phase training", v.Elapsed())
 	}
