@@ -83,7 +83,8 @@ func (m *model) branch() tea.Cmd {
 			case err != nil:
 				m.Say(cell.Alert, err.Error())
 			default:
-				m.Popup = m.newBranchQuestion(at, set, rounds)
+				m.Checkpoints = append([]uint64{}, rounds...)
+				m.Popup = m.newBranchQuestion(at, set)
 			}
 			return nil
 		})

@@ -16,10 +16,10 @@ import (
 
 // branchQuestion is the dialog that asks after which round a branch starts, with the cost of each choice.
 type branchQuestion struct {
-	m     *model
-	text  string
-	where []branchPoint
-	set   []event.Setting
+	m    *model
+	text string
+	at   uint64 // the shown round
+	set  []event.Setting
 }
 
 // branchPoint is a round to branch after.
@@ -29,18 +29,23 @@ type branchPoint struct {
 	cost string // what is recomputed before the branch starts
 }
 
-// newBranchQuestion returns the question about a branch after round at, or after the stored checkpoint before it, or
-// after the next one if that is nearer. rounds are those of the checkpoints, ascending.
-func (m *model) newBranchQuestion(at uint64, set []event.Setting, rounds []uint64) *branchQuestion {
+func (m *model) newBranchQuestion(at uint64, set []event.Setting) *branchQuestion {
 	sets := " It keeps all knobs: to try others, change them first (k)."
 	if len(set) > 0 {
 		sets = " It sets " + panel.SettingsText(event.Command{Set: set}) + "."
 	}
-	q := &branchQuestion{m: m, set: set,
+	q := &branchQuestion{m: m, at: at, set: set,
 		text: "Start a new run from " + archive.ShortName(filepath.Base(m.Opt.Session)) + "?" + sets}
 	if m.Replay == nil && !m.Live.Over() {
 		q.text += " Its parent continues unchanged."
 	}
+	return q
+}
+
+// where returns the choices: the shown round, the stored checkpoint before it, and the next one if that is nearer. A
+// live run removes old checkpoints while the question is open.
+func (q *branchQuestion) where() []branchPoint {
+	at, rounds := q.at, q.m.Checkpoints
 	from, next := uint64(0), slices.IndexFunc(rounds, func(r uint64) bool { return r > at })
 	if next < 0 {
 		next = len(rounds)
@@ -48,14 +53,14 @@ func (m *model) newBranchQuestion(at uint64, set []event.Setting, rounds []uint6
 	if next > 0 {
 		from = rounds[next-1]
 	}
-	q.where = []branchPoint{{"y", at, m.recomputeText(from, at)}}
+	where := []branchPoint{{"y", at, q.m.recomputeText(from, at)}}
 	if 0 < from && from < at {
-		q.where = append(q.where, branchPoint{"c", from, m.recomputeText(from, from)})
+		where = append(where, branchPoint{"c", from, q.m.recomputeText(from, from)})
 	}
 	if next < len(rounds) && rounds[next]-at < at-from {
-		q.where = append(q.where, branchPoint{"C", rounds[next], m.recomputeText(rounds[next], rounds[next])})
+		where = append(where, branchPoint{"C", rounds[next], q.m.recomputeText(rounds[next], rounds[next])})
 	}
-	return q
+	return where
 }
 
 // recomputeText returns how many rounds a branch after round at recomputes from the checkpoint of round from, 0 for the
@@ -80,9 +85,10 @@ func (m *model) recomputeText(from, at uint64) string {
 const branchTextW = 56
 
 func (q *branchQuestion) Key(_ *panel.Host, name, _ string) tea.Cmd {
-	if i := slices.IndexFunc(q.where, func(p branchPoint) bool { return p.key == name }); i >= 0 {
+	where := q.where()
+	if i := slices.IndexFunc(where, func(p branchPoint) bool { return p.key == name }); i >= 0 {
 		q.m.Popup = nil
-		return q.m.startBranch(q.where[i].at, q.set)
+		return q.m.startBranch(where[i].at, q.set)
 	}
 	if name == "n" || name == "esc" || name == "q" {
 		q.m.Popup = nil
@@ -94,22 +100,22 @@ func (q *branchQuestion) Key(_ *panel.Host, name, _ string) tea.Cmd {
 func (q *branchQuestion) rows() int { return len(textfmt.Wrap(q.text, branchTextW)) + 1 }
 
 func (q *branchQuestion) Draw(_ *panel.Host, g *cell.Grid) cell.Rect {
-	first := q.rows()
-	in := panel.Dialog(g, min(g.W, branchTextW+4), min(g.H, first+len(q.where)+3), "branch", "")
+	first, where := q.rows(), q.where()
+	in := panel.Dialog(g, min(g.W, branchTextW+4), min(g.H, first+len(where)+3), "branch", "")
 	for i, l := range textfmt.Wrap(q.text, branchTextW) {
 		g.Text(in.X+1, in.Y+i, in.W-2, cell.Plain, l)
 	}
 	width := 0
-	for _, p := range q.where {
+	for _, p := range where {
 		width = max(width, len(textfmt.Grouped(p.at)))
 	}
-	for i, p := range q.where {
+	for i, p := range where {
 		y := in.Y + first + i
 		g.Text(in.X+1, y, 1, cell.Key, p.key)
 		x := g.Text(in.X+3, y, in.W-4, cell.Plain, "after round "+textfmt.PadLeft(textfmt.Grouped(p.at), width))
 		g.Text(x+2, y, in.W-2-(x+2-in.X), cell.Faint, p.cost)
 	}
-	y := in.Y + first + len(q.where)
+	y := in.Y + first + len(where)
 	g.Text(in.X+1, y, 1, cell.Key, "n")
 	g.Text(in.X+3, y, in.W-4, cell.Plain, "cancel")
 	return in
@@ -117,10 +123,11 @@ func (q *branchQuestion) Draw(_ *panel.Host, g *cell.Grid) cell.Rect {
 
 // Point handles a click on one of the choices.
 func (q *branchQuestion) Point(m *panel.Host, in cell.Rect, _, y int) tea.Cmd {
+	where := q.where()
 	switch i := y - in.Y - q.rows(); {
-	case 0 <= i && i < len(q.where):
-		return q.Key(m, q.where[i].key, "")
-	case i == len(q.where):
+	case 0 <= i && i < len(where):
+		return q.Key(m, where[i].key, "")
+	case i == len(where):
 		return q.Key(m, "n", "")
 	}
 	return nil

@@ -193,6 +193,12 @@ func TestBranchCost(t *testing.T) {
 		}
 	}
 	d, s := openTraining(t, 80, 24, "")
+	s.checkpoints = []uint64{40, 100}
+	d.press("B").shows(exact)
+	d.Checkpoints = []uint64{40} // the run has removed the other one
+	d.shows("y after round 100  recomputes 60 rounds", "c after round  40  a checkpoint")
+
+	d, s = openTraining(t, 80, 24, "")
 	s.err = errors.New("the checkpoints cannot be listed")
 	if d.press("B"); d.Popup != nil || !strings.Contains(d.Toast.Text, "cannot be listed") {
 		t.Errorf("it says %q", d.Toast.Text)
