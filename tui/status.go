@@ -244,7 +244,9 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		return
 	case m.Toast.Text != "": // a message may be longer than a line, with the advice at its end
 		lines := textfmt.Wrap(m.Toast.Text, g.W-2)
-		lines = lines[:min(len(lines), 3)]
+		if most := max(3, g.H/4); len(lines) > most {
+			lines = append(lines[:most-1], strings.Join(lines[most-1:], " ")) // Text ends it with an ellipsis
+		}
 		top := y + 1 - len(lines)
 		g.Clear(cell.Rect{Y: top, W: g.W, H: len(lines)})
 		for i, line := range lines {

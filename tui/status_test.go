@@ -170,3 +170,19 @@ func TestExchangedInMemory(t *testing.T) {
 	d.press("2")
 	d.shows("they exchange 412", "kB/s in its memory")
 }
+
+// TestLongMessage checks that a message is shown whole, with the advice at its end; what is too long for a small
+// terminal ends with an ellipsis.
+func TestLongMessage(t *testing.T) {
+	const long = "block m of member 2 is not finite within rounds 1463 to 1494; the last edit was eta = 60 at round " +
+		"1463; back at round 1462: revert the edits before it or lower eta, and resume, or branch at round 1460, the " +
+		"last at which the loss of the centre was not above that of the start"
+	for size, want := range map[[2]int]string{{80, 24}: "that of the start", {60, 12}: "…"} {
+		d := open(t, size[0], size[1], sourcetest.Run(3, 400), nil)
+		d.Say(cell.Alert, long)
+		lines := strings.Split(strings.TrimRight(d.screenText(), "\n"), "\n")
+		if last := strings.TrimSpace(lines[len(lines)-1]); !strings.HasSuffix(last, want) {
+			t.Errorf("at %v it ends with %q", size, last)
+		}
+	}
+}
