@@ -19,8 +19,11 @@ import (
 	"brood/runtime/view"
 )
 
-// patience is the additional time that a server has to answer after the wait of a request is over.
-const patience = 5 * time.Second
+const (
+	patience     = 5 * time.Second  // that a server has to answer, after the wait of a request is over
+	longPatience = 10 * time.Second // the same of a command, and of a snapshot, which may fold the log
+	nextWait     = 2 * time.Second  // longest wait of a request for records, after which it is repeated
+)
 
 // maxMessage bounds the messages that either side reads, in bytes; the largest is a snapshot of many series.
 const maxMessage = 256 << 20
@@ -53,6 +56,14 @@ type Gate struct {
 	TTL    time.Duration `cbor:"2,keyasint,omitempty"` // how long the URL is valid
 	Revoke string        `cbor:"3,keyasint,omitempty"` // prefix of the hash of the key to revoke
 	Expire bool          `cbor:"4,keyasint,omitempty"` // end the validity of all URLs
+}
+
+// patience returns the time that a server has to answer q.
+func (q *request) patience() time.Duration {
+	if q.Snapshot || q.Command != nil {
+		return longPatience
+	}
+	return q.Wait + patience
 }
 
 type answer struct {
@@ -208,7 +219,9 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 		}
 	}
 	conn := l.c
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	due, cancel := context.WithTimeout(ctx, q.patience())
+	defer cancel()
+	stop := context.AfterFunc(due, func() { conn.Close() })
 	q.Client, q.Viewer, q.Take = c.id, c.viewer, c.take
 	if err = transmit(conn, q); err == nil {
 		err = receive(conn, c.most, &a)
@@ -220,6 +233,12 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	switch {
 	case ctx.Err() != nil:
 		return a, ctx.Err()
+	case due.Err() != nil:
+		text := fmt.Sprintf("the run did not answer for %s: its process is suspended or overloaded", q.patience())
+		if q.commands() {
+			text += ", and may still do what was asked"
+		}
+		return a, errors.New(text)
 	case errors.Is(err, io.EOF): // the connection was lost; the end of a run is a.EOF
 		return a, fmt.Errorf("the run does not answer: %w", io.ErrUnexpectedEOF)
 	case err != nil:
@@ -263,29 +282,34 @@ func (c *Client) Snapshot(ctx context.Context, at view.Position) (*view.View, er
 }
 
 // Next waits for records after a position and returns at most the given number of them. It returns io.EOF at the end of
-// the run, and context.DeadlineExceeded if no record arrives before the deadline of ctx.
+// the run, and context.DeadlineExceeded if no record arrives before the deadline of ctx. A run that does not answer is
+// an error after some seconds, also while it has no records.
 func (c *Client) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
 	q := request{At: after, Max: most}
-	if d, ok := ctx.Deadline(); ok { // the server ends the wait, so that the connection stays usable
-		q.Wait = max(time.Until(d), time.Millisecond)
-		waits := ctx
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.Wait+patience)
-		defer cancel()
-		defer context.AfterFunc(waits, func() {
-			if errors.Is(waits.Err(), context.Canceled) {
-				cancel()
-			}
-		})()
-		ctx = late
+	// the server ends a wait, so that the connection stays usable
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			cancel()
+		}
+	})()
+	for {
+		q.Wait = nextWait
+		if d, ok := ctx.Deadline(); ok {
+			q.Wait = min(q.Wait, max(time.Until(d), time.Millisecond))
+		}
+		a, err := c.ask(asking, &c.watch, q)
+		switch {
+		case err == nil && len(a.Batch.Records) == 0 && ctx.Err() == nil:
+			continue
+		case err == nil && len(a.Batch.Records) == 0:
+			err = ctx.Err()
+		case err != nil && !errors.Is(err, io.EOF) && c.orphaned(asking):
+			return c.remainingRecords(after, most)
+		}
+		return a.Batch, err
 	}
-	a, err := c.ask(ctx, &c.watch, q)
-	switch {
-	case err == nil && len(a.Batch.Records) == 0:
-		err = context.DeadlineExceeded
-	case err != nil && !errors.Is(err, io.EOF) && c.orphaned(ctx):
-		return c.remainingRecords(after, most)
-	}
-	return a.Batch, err
 }
 
 // Command sends a command and returns its receipt.

@@ -6,7 +6,10 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"brood/runtime/event"
 	"brood/runtime/session"
@@ -74,4 +77,33 @@ func TestKilled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSuspended: a process that is suspended accepts connections and answers nothing. Each request fails after some
+// seconds, and a command says that it may still be applied.
+func TestSuspended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewClient("ada", false, func(context.Context) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() {
+				_, _ = io.Copy(io.Discard, there)
+				there.Close()
+			}()
+			return here, nil
+		})
+		defer c.Close()
+		for what, ask := range map[string]func(context.Context) error{
+			"records":  func(ctx context.Context) error { _, err := c.Next(ctx, 0, 10); return err },
+			"snapshot": func(ctx context.Context) error { _, err := c.Snapshot(ctx, 1<<62); return err },
+			"workers":  func(ctx context.Context) error { _, err := c.Fleet(ctx); return err },
+			"command":  func(ctx context.Context) error { _, err := c.Command(ctx, event.Command{}); return err },
+		} {
+			began := time.Now()
+			err := ask(t.Context())
+			if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "the run did not answer for") ||
+				took > 10*time.Second || strings.Contains(err.Error(), "may still") != (what == "command") {
+				t.Errorf("%s, after %s: %v", what, took, err)
+			}
+		}
+	})
 }
