@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,5 +101,25 @@ func TestKilledBeforeTheFirstCommit(t *testing.T) {
 		if cuts == 0 {
 			t.Errorf("%s was never killed between its first plan and its first commit", c.name)
 		}
+	}
+}
+
+// TestResumeReportsRecomputedRounds: a process that resumes a run without checkpoints reports each commit that it
+// recomputes.
+func TestResumeReportsRecomputedRounds(t *testing.T) {
+	home := t.TempDir()
+	parent, dir := filepath.Join(home, "parent"), filepath.Join(home, "killed")
+	runOrder(t, Order{Dir: parent, Options: tiny(10)}, nil)
+	killed(t, dir, parent, slices.DeleteFunc(records(t, parent), func(r event.Record) bool {
+		return r.Checkpoint != nil || r.State != nil && r.State.Phase.Over()
+	}))
+	var last uint64
+	r, err := (Order{Dir: dir, Resume: true, Options: Options{Limit: event.Limit{Rounds: 20}, Threads: 1}}).Open(t.Context(),
+		func(k event.Commit) { last = k.To })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Session.Close(); last != 10 {
+		t.Errorf("reported up to round %d, want 10", last)
 	}
 }

@@ -59,8 +59,8 @@ func ReadOrder(r io.Reader) (o Order, err error) {
 }
 
 // Open prepares the run. If it fails, a directory that it created remains. A resumed run and a fork recompute the
-// rounds since a checkpoint. Open announces them on the control socket of the session; for a fork it calls progress
-// instead after each of them, unless progress is nil.
+// rounds since a checkpoint: Open calls progress, unless it is nil, after each of them. It announces those of a resumed
+// run, and those of a fork without progress, on the control socket of the session.
 func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, error) {
 	if o.Resume || o.From != "" {
 		if err := o.Options.CheckResume(); err != nil {
@@ -69,7 +69,7 @@ func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, e
 	}
 	switch {
 	case o.Resume:
-		return o.resume(ctx)
+		return o.resume(ctx, progress)
 	case o.From != "":
 		return o.fork(ctx, progress)
 	}
@@ -92,7 +92,7 @@ func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, e
 }
 
 // resume opens the session Dir and restores its last committed state.
-func (o Order) resume(ctx context.Context) (r Opened, err error) {
+func (o Order) resume(ctx context.Context, progress func(event.Commit)) (r Opened, err error) {
 	if r.Session, err = session.Open(o.Dir); err != nil {
 		return r, err
 	}
@@ -106,7 +106,12 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 		return r, err
 	}
 	defer a.Close()
-	report := func(k event.Commit) { a.Report(k.To) }
+	report := func(k event.Commit) {
+		a.Report(k.To)
+		if progress != nil {
+			progress(k)
+		}
+	}
 	if r.From, err = restore(ctx, p, nil, max(o.Options.Threads, 0), report, o.Reattach); err != nil {
 		return r, err
 	}

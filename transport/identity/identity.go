@@ -58,6 +58,9 @@ func Load(path string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the key: %w", err)
 	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file that could hold a key: name another one", path)
+	}
 	if m := info.Mode().Perm(); m&0o077 != 0 && runtime.GOOS != "windows" { // file modes have no meaning on Windows
 		return nil, fmt.Errorf("the key %s may be read by others (mode %04o): chmod 600 %s, or remove it if others had "+
 			"access", path, m, path)

@@ -58,6 +58,9 @@ func TestLoad(t *testing.T) {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 	}
+	if _, err := Load(filepath.Dir(path)); err == nil || strings.Contains(err.Error(), "chmod") {
+		t.Errorf("a directory: %v", err)
+	}
 }
 
 func TestLoadRefusesInvalidKeys(t *testing.T) {

@@ -94,7 +94,7 @@ func (f *fleetFlags) check(c *cobra.Command, jobs int) error {
 	case f.opts.Wait < 1 || f.opts.Wait > 1024:
 		return usage("--wait %d: give 1 to 1024", f.opts.Wait)
 	case given("enrol") && f.enrol < f.opts.Wait:
-		return usage("--enrol %d admits fewer workers than --wait %d waits for", f.enrol, f.opts.Wait)
+		return usage("--enrol %d: a run waits for more workers than that: give %d or more", f.enrol, f.opts.Wait)
 	}
 	if f.enrol == 0 {
 		f.enrol = 4 * jobs * f.opts.Wait // includes replacements of lost workers

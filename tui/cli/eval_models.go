@@ -70,7 +70,7 @@ func (f *modelFlags) open(c *cobra.Command, s streams) (all []*evaluate.Model, e
 	if dir == "" {
 		t, err = evaluate.Open(f.what, f.model, f.rename)
 	} else {
-		t, err = evaluate.Export(c.Context(), nil, dir, at, f.threads, nil)
+		t, err = evaluate.Export(c.Context(), nil, dir, at, f.threads, noteRecomputed(s.err, time.Now()))
 	}
 	return []*evaluate.Model{t}, err
 }

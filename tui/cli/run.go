@@ -248,7 +248,7 @@ func (f *runFlags) prepare(ctx context.Context, c *cobra.Command, preset string)
 	if err != nil {
 		return p, err
 	}
-	return open(o.Open(ctx, nil))
+	return open(o.Open(ctx, noteRecomputed(c.ErrOrStderr(), time.Now())))
 }
 
 // open converts an opened order to a prepared run.

@@ -100,7 +100,7 @@ func (f *serveFlags) check(c *cobra.Command) error {
 	case f.run.opts.MinWorkers < 0 || f.run.opts.MinWorkers > 1024:
 		return usage("--min-workers %d: give 0 to 1024", f.run.opts.MinWorkers)
 	case c.Flags().Changed("enrol") && f.enrol < f.awaited():
-		return usage("--enrol %d admits fewer workers than the run waits for, %d", f.enrol, f.awaited())
+		return usage("--enrol %d: the run waits for more workers than that: give %d or more", f.enrol, f.awaited())
 	}
 	if err := onePrinter(f.run.plain, f.run.json); err != nil {
 		return err
