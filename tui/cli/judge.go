@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zeebo/blake3"
 
+	"brood/models/data"
 	"brood/models/usererr"
 	"brood/presets"
 	"brood/runtime/archive"
@@ -157,6 +158,9 @@ func (f *judgeFlags) execute(c *cobra.Command, args []string, s streams) error {
 		same[fmt.Sprintf("text %d", i)] = text
 		stems = append(stems, sweep.PlainName(strings.TrimSuffix(filepath.Base(name), ".toml")))
 	}
+	if err := w.checkData(); err != nil { // before hours of training instead of after
+		return err
+	}
 	if err := w.Place(f.dir, strings.Join(stems, "-"), same); err != nil {
 		return err
 	}
@@ -164,6 +168,36 @@ func (f *judgeFlags) execute(c *cobra.Command, args []string, s streams) error {
 		return err
 	}
 	return w.report(f.results, f.json, s)
+}
+
+// checkData rejects sides with different data, as far as these are known.
+func (w *duel) checkData() error {
+	if a, b := w.sides[0].data(), w.sides[1].data(); a != "" && b != "" && a != b {
+		return w.differentData(a, b)
+	}
+	return nil
+}
+
+func (w *duel) differentData(a, b string) error {
+	return usererr.Errorf("%s has the data %s and %s has %s: compare runs on the same data", w.sides[0].name, a,
+		w.sides[1].name, b)
+}
+
+// data returns the data of the runs of a side; "" if they are not known, or the runs have none.
+func (x *side) data() string {
+	if t := x.one(); t != nil {
+		return t.Config.Data
+	}
+	if x.options == nil || x.options.Data == "" {
+		return ""
+	}
+	name := x.options.Data
+	if data.IsPath(name) {
+		if abs, err := filepath.Abs(name); err == nil {
+			return abs
+		}
+	}
+	return name
 }
 
 // side returns a side, and a hash of the text of its preset; "" for recorded sessions.

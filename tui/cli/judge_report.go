@@ -32,8 +32,7 @@ func (w *duel) compare() (f ruling, err error) {
 		return f, usererr.Errorf("one side has no run that ended")
 	}
 	if a.Config.Data != b.Config.Data {
-		return f, usererr.Errorf("%s has the data %s and %s has %s: compare runs on the same data", w.sides[0].name,
-			a.Config.Data, w.sides[1].name, b.Config.Data)
+		return f, w.differentData(a.Config.Data, b.Config.Data)
 	}
 	if w.metric == "" {
 		w.metric = a.Config.Score().Key

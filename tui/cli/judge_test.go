@@ -7,6 +7,7 @@ import (
 	"brood/presets"
 	"brood/runtime/archive"
 	"brood/runtime/event"
+	"brood/runtime/host"
 )
 
 // rivals returns two sides with these test errors of the seeds 1, 2, ..., which had these numbers of samples.
@@ -62,5 +63,12 @@ func TestRulingRefused(t *testing.T) {
 	w.sides[1].runs = map[int]judged{1: {tally: archive.NewTally()}}
 	if _, err := w.compare(); err == nil || !strings.Contains(err.Error(), "compare runs on the same data") {
 		t.Errorf("other data: %v", err)
+	}
+	w.sides = [2]*side{{name: "a", options: &host.Options{Data: "glyphs"}}, {name: "b", options: &host.Options{Data: "mnist"}}}
+	if err := w.checkData(); err == nil || !strings.Contains(err.Error(), "a has the data glyphs and b has mnist") {
+		t.Errorf("before training: %v", err)
+	}
+	if w.sides[1].options.Data = "glyphs"; w.checkData() != nil {
+		t.Errorf("the same data: %v", w.checkData())
 	}
 }
