@@ -111,7 +111,7 @@ func (b *Batch) Place(dir, stem string, same map[string]any) error {
 			return fmt.Errorf("%s contains other files than a %s: choose another directory", b.Dir, b.Kind)
 		}
 	case err != nil:
-		return err
+		return fmt.Errorf("%s: %w: choose another directory", b.Kind, err)
 	case !bytes.Equal(old, text):
 		return fmt.Errorf("%s contains a %s with other settings (see %s): choose another directory", b.Dir, b.Kind,
 			path)
@@ -131,7 +131,7 @@ func (b *Batch) Create() error {
 		return nil
 	}
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
-		return fmt.Errorf("%s: %w", b.Kind, err)
+		return fmt.Errorf("%s: %w: choose another directory", b.Kind, err)
 	}
 	return b.write(b.Kind+".json", b.same)
 }

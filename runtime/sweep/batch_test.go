@@ -157,4 +157,10 @@ func TestOtherSettings(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "other files than a study") {
 		t.Errorf("a study in a sweep's directory: %v", err)
 	}
+	for _, dir := range []string{filepath.Join(b.Dir, "sweep.json"), filepath.Join(b.Dir, "sweep.json", "below")} {
+		err = (&Batch{Kind: "sweep"}).Place(dir, "x", nil)
+		if err == nil || !strings.Contains(err.Error(), "choose another directory") {
+			t.Errorf("a directory that is a file: %v", err)
+		}
+	}
 }
