@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"brood/runtime/event"
+	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/panel"
 )
@@ -65,5 +66,23 @@ func TestAlertTextIsComplete(t *testing.T) {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		d.press("8")
 		d.shows("replicas are collapsing")
+	}
+}
+
+// TestMessageOfAnAlertEnds checks that the message of an alert is removed once its condition is over.
+func TestMessageOfAnAlertEnds(t *testing.T) {
+	d := open(t, 80, 24, sourcetest.Run(3, 40), nil)
+	put := func(rs ...event.Record) {
+		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs}})
+	}
+	alone := event.Record{Alert: &event.Alert{Level: event.LevelError, Kind: event.AlertLostWorker, Text: "no worker is left"}}
+	put(alone)
+	d.shows("no worker is left")
+	put(event.Record{Plan: d.Live.Plan})
+	if d.Toast.Text != "" {
+		t.Errorf("with a worker it says %q", d.Toast.Text)
+	}
+	if put(alone); d.Toast.Text == "" {
+		t.Error("the second time it says nothing")
 	}
 }

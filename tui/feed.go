@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -115,6 +116,7 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 		m.Live.Apply(r)
 		m.notice(r)
 	}
+	m.dropOverMessage()
 	m.refresh()
 	if msg.err != nil {
 		return m.readFailed(msg.err)
@@ -130,6 +132,21 @@ func (m *model) notice(r event.Record) {
 	m.showOthersChange(r)
 	if r.Alert != nil && r.Alert.Level == event.LevelError {
 		m.Say(cell.Alert, r.Alert.Text)
+	}
+}
+
+// dropOverMessage removes the message of an alert whose condition is over.
+func (m *model) dropOverMessage() {
+	if m.Toast.Text == "" {
+		return
+	}
+	for _, e := range slices.Backward(m.Live.Lane) {
+		if e.Text == m.Toast.Text {
+			if e.Answered {
+				m.Toast = panel.Toast{}
+			}
+			return
+		}
 	}
 }
 
