@@ -585,3 +585,17 @@ func TestReadOnlyOpensNoOtherMachine(t *testing.T) {
 			r.WhyNotMark(m), r.NoCurve(e))
 	}
 }
+
+// TestFilterOfUnreadRuns checks that a filter that matches nothing yet says so while runs are read.
+func TestFilterOfUnreadRuns(t *testing.T) {
+	d, s := openShelved(t, 120, 40, "9")
+	d.press("/").write("seed>8").press("enter")
+	d.shows(`no run matches "seed>8"`)
+	s.list = append(s.list, session.Info{Name: "2026-11-20-new-1111", Dir: "/s/2026-11-20-new-1111", Algorithm: "parle",
+		Seed: 9, Started: d.now, Round: 3, Phase: event.Finished, Size: 1e3})
+	d.now = d.now.Add(3 * time.Second)
+	d.Update(d.rescan())
+	d.shows("none of them matches so far")
+	d.deliver(d.last())
+	d.shows("new-1111")
+}

@@ -167,6 +167,9 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	case r.QueryErr != nil:
 		panel.Explain(g, in, r.QueryErr.Error())
 		return
+	case len(rows) == 0 && r.anyUnread():
+		panel.Explain(g, in, "reading the runs, none of them matches so far")
+		return
 	case len(rows) == 0:
 		panel.Explain(g, in, m.NoMatchText("runs", "run"))
 		return

@@ -124,6 +124,16 @@ func (r *Runs) outdated(m *panel.Host, e archive.Entry) bool {
 	return k != nil && m.Opt.Clock().Sub(k.at) >= max(RereadAfter, rereadFactor*k.took)
 }
 
+// anyUnread reports whether the list has runs without a summary, which match no comparison of a filter yet.
+func (r *Runs) anyUnread() bool {
+	for _, list := range r.Found {
+		if slices.ContainsFunc(list, func(e archive.Entry) bool { return r.summaries[e.Dir] == nil }) {
+			return true
+		}
+	}
+	return false
+}
+
 // sum starts a batch of summaries: first of the entries in view, then of the queue. Without any left it saves the
 // cache.
 func (r *Runs) sum(m *panel.Host) tea.Cmd {
