@@ -179,6 +179,35 @@ func TestReplayPositionIncludesEvaluation(t *testing.T) {
 	}
 }
 
+// TestReplayPositionIncludesPoints checks that a position at a round includes the points of its rounds, which a run
+// records after the commit.
+func TestReplayPositionIncludesPoints(t *testing.T) {
+	var rs, block []event.Record
+	for _, r := range sourcetest.Run(2, 400) { // each commit before the points since the one before
+		if block = append(block, r); r.Commit != nil {
+			rs, block = append(append(rs, r), block[:len(block)-1]...), nil
+		}
+	}
+	for _, round := range []uint64{200, 400} {
+		r := fastReplay(&memoryLog{rs: rs})
+		at, err := r.Round(context.Background(), round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := r.Snapshot(testutil.Context(t), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(rs, func(x event.Record) bool {
+			return x.Points != nil && x.Points.Series == "loss" && x.Points.Round == round
+		})
+		if x, _ := v.Find("loss").Last(0); v.Progress.Rounds != round || x != rs[i].Points.Values[0] {
+			t.Errorf("at round %d: %d rounds are done, the loss is %g, want %g", round, v.Progress.Rounds, x,
+				rs[i].Points.Values[0])
+		}
+	}
+}
+
 func TestReplayFindsRounds(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	r := fastReplay(&memoryLog{rs: rs})

@@ -17,6 +17,7 @@ import (
 type scan struct {
 	view *view.View // guarded by Replay.reading
 	skip int        // commits before the next landmark; guarded by Replay.reading
+	open bool       // records of the newest landmark's rounds may follow; guarded by Replay.reading
 	last view.Mark  // newest mark of the view; guarded by Replay.reading
 
 	mu      sync.Mutex // guards the fields below, for short times: a frame may wait for it
@@ -29,7 +30,7 @@ type scan struct {
 
 type landmark struct {
 	round uint64
-	at    view.Position // position after the commit and the evaluation of its round
+	at    view.Position // position after the commit, and the points and evaluations of its rounds
 }
 
 // Extent is the known length of a recording. It grows until Whole is set.
@@ -94,8 +95,15 @@ func (s *scan) add(rec event.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mark(rec)
-	if n := len(s.commits); n > 0 && rec.Evaluation != nil && rec.Evaluation.Round == s.commits[n-1].round {
-		s.commits[n-1].at = s.view.Position
+	if s.open { // a commit is recorded before the points and evaluations of its rounds
+		l := &s.commits[len(s.commits)-1]
+		switch {
+		case rec.Commit != nil, rec.Plan != nil:
+			s.open = false
+		case rec.Points != nil && rec.Points.Round <= l.round,
+			rec.Evaluation != nil && rec.Evaluation.Round <= l.round:
+			l.at = s.view.Position
+		}
 	}
 	if rec.Commit == nil {
 		return
@@ -106,16 +114,17 @@ func (s *scan) add(rec event.Record) {
 	s.stride = max(s.stride, 1)
 	s.skip = s.stride
 	s.commits = append(s.commits, landmark{rec.Commit.To, s.view.Position})
+	s.open = true
 	if len(s.commits) >= maxLandmarks {
 		for i := range maxLandmarks / 2 {
 			s.commits[i] = s.commits[2*i]
 		}
-		s.commits, s.stride = s.commits[:maxLandmarks/2], 2*s.stride
+		s.commits, s.stride, s.open = s.commits[:maxLandmarks/2], 2*s.stride, false
 	}
 }
 
-// Round returns the position after the first known commit at or beyond a round, and after the evaluation of that
-// round; the end of the log if there is none. It scans on as needed.
+// Round returns the position after the first known commit at or beyond a round, and after the points and evaluations of
+// its rounds; the end of the log if there is none. It scans on as needed.
 func (r *Replay) Round(ctx context.Context, round uint64) (view.Position, error) {
 	for {
 		at, found := r.scan.find(round)
