@@ -208,3 +208,11 @@ func TestOnlyMiniBatchesAreSmoothed(t *testing.T) {
 		t.Fatalf("the run has %d series", drawn)
 	}
 }
+
+// TestLongRunBeginsAtRoundOne checks that the charts of a run whose series are condensed begin at round 1, not 0.
+func TestLongRunBeginsAtRoundOne(t *testing.T) {
+	d := open(t, 80, 24, sourcetest.Run(2, 5000), nil)
+	if lo, hi := d.Extent(); lo != 1 || hi != 5001 {
+		t.Errorf("rounds %d to %d", lo, hi)
+	}
+}

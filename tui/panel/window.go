@@ -34,7 +34,7 @@ func (m *Host) Extent() (lo, hi uint64) {
 	if lo == math.MaxUint64 {
 		return 0, 0
 	}
-	return lo, max(hi, m.Shown.Progress.Rounds+1)
+	return max(lo, 1), max(hi, m.Shown.Progress.Rounds+1) // the first bucket of a long series has no round 0
 }
 
 // Rounds returns the shown range [lo, hi) of rounds. A window at the end follows the run, see followEnd.
