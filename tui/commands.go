@@ -15,6 +15,7 @@ import (
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 // commands returns the table that the command line, its completion and the palette read: commands of the run, of the
@@ -254,7 +255,8 @@ func (m *model) doGoto(_ *panel.Host, args []string) (tea.Cmd, error) {
 	}
 	if m.Replay == nil {
 		if to > last {
-			return nil, fmt.Errorf("goto: round %d has not been reached: the newest is %d", to, last)
+			return nil, fmt.Errorf("goto: round %s has not been reached: the newest is %s", textfmt.Grouped(to),
+				textfmt.Grouped(last))
 		}
 		return m.goTo(to), nil
 	}
@@ -262,8 +264,8 @@ func (m *model) doGoto(_ *panel.Host, args []string) (tea.Cmd, error) {
 	return m.SessionJob(func() tea.Msg {
 		if _, err := r.Round(ctx, to); err == nil && to > r.Extent().Rounds {
 			return panel.Reply(func(*panel.Host) tea.Cmd {
-				m.Say(cell.Warn, fmt.Sprintf("goto: round %d is after the end of the recording at round %d", to,
-					r.Extent().Rounds))
+				m.Say(cell.Warn, fmt.Sprintf("goto: round %s is after the end of the recording at round %s",
+					textfmt.Grouped(to), textfmt.Grouped(r.Extent().Rounds)))
 				return nil
 			})
 		}

@@ -13,6 +13,7 @@ import (
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
+	"brood/tui/textfmt"
 )
 
 // NoteKind is the kind of an entry for a note on a round. Notes are stored in the session, outside its log, and shown
@@ -59,7 +60,7 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 	case keeper == nil || dir == "":
 		return nil, errors.New("note: the session is not on this machine: write the note on the recording machine")
 	case text == "-" && !before:
-		return nil, fmt.Errorf("note: round %d has no note: write note TEXT", at)
+		return nil, fmt.Errorf("note: round %s has no note: write note TEXT", textfmt.Grouped(at))
 	case text == "-":
 		text = ""
 	}
@@ -67,9 +68,9 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 		return nil, err
 	}
 	ctx := m.Reading.Ctx
-	done := fmt.Sprintf("note on round %d saved", at)
+	done := "note on round " + textfmt.Grouped(at) + " saved"
 	if text == "" {
-		done = fmt.Sprintf("note on round %d removed", at)
+		done = "note on round " + textfmt.Grouped(at) + " removed"
 	}
 	return m.SessionJob(func() tea.Msg {
 		err := keeper.Note(ctx, dir, at, text)
