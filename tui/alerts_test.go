@@ -75,7 +75,11 @@ func TestMessageOfAnAlertEnds(t *testing.T) {
 	put := func(rs ...event.Record) {
 		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs}})
 	}
-	alone := event.Record{Alert: &event.Alert{Level: event.LevelError, Kind: event.AlertLostWorker, Text: "no worker is left"}}
+	alone := event.Record{Alert: &event.Alert{
+		Level: event.LevelError,
+		Kind:  event.AlertLostWorker,
+		Text:  "no worker is left",
+	}}
 	put(alone)
 	d.shows("no worker is left")
 	put(event.Record{Plan: d.Live.Plan})

@@ -309,7 +309,8 @@ func (c *Coordinator) handleSaved(e message.Saved) (fx []Effect) {
 		e.Err = fmt.Sprintf("worker %d cannot save: %s", e.Worker, e.Err)
 		lone := c.allLeaving() && c.granted == c.committed // its workers were to leave after this checkpoint
 		if !lone && c.ending == nil {
-			return c.halt(event.PauseDisk, e.Err+": free some space, or fix what it names, then resume the run", engine.None)
+			text := e.Err + ": free some space, or fix what it names, then resume the run"
+			return c.halt(event.PauseDisk, text, engine.None)
 		}
 		fx = append(fx, c.alert(event.LevelError, event.AlertDisk, e.Err, engine.None))
 		if lone {

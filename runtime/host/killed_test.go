@@ -114,8 +114,8 @@ func TestResumeReportsRecomputedRounds(t *testing.T) {
 		return r.Checkpoint != nil || r.State != nil && r.State.Phase.Over()
 	}))
 	var last uint64
-	r, err := (Order{Dir: dir, Resume: true, Options: Options{Limit: event.Limit{Rounds: 20}, Threads: 1}}).Open(t.Context(),
-		func(k event.Commit) { last = k.To })
+	resume := Order{Dir: dir, Resume: true, Options: Options{Limit: event.Limit{Rounds: 20}, Threads: 1}}
+	r, err := resume.Open(t.Context(), func(k event.Commit) { last = k.To })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,10 @@ func TestRulingRefused(t *testing.T) {
 	if _, err := w.compare(); err == nil || !strings.Contains(err.Error(), "compare runs on the same data") {
 		t.Errorf("other data: %v", err)
 	}
-	w.sides = [2]*side{{name: "a", options: &host.Options{Data: "glyphs"}}, {name: "b", options: &host.Options{Data: "mnist"}}}
+	w.sides = [2]*side{
+		{name: "a", options: &host.Options{Data: "glyphs"}},
+		{name: "b", options: &host.Options{Data: "mnist"}},
+	}
 	if err := w.checkData(); err == nil || !strings.Contains(err.Error(), "a has the data glyphs and b has mnist") {
 		t.Errorf("before training: %v", err)
 	}
