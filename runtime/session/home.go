@@ -68,7 +68,7 @@ func NewDir(preset string, now time.Time) (string, error) {
 			return dir, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("session: %w", err)
+			return "", fmt.Errorf("session: %w: set BROOD_SESSIONS to a directory that you may write to", err)
 		}
 	}
 }
@@ -240,10 +240,12 @@ func noLog(dir string) error {
 // Names returns the directories of home that contain a log, sorted.
 func Names(home string) (out []string, err error) {
 	entries, err := os.ReadDir(home)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, Denied(home)
+	case err != nil:
 		return nil, fmt.Errorf("session: %w", err)
 	}
 	for _, e := range entries {

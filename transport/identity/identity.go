@@ -56,7 +56,7 @@ func Load(path string) (*Key, error) {
 		return create(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the key: %w", err)
+		return nil, fmt.Errorf("read the key: %w: name another file", err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file that could hold a key: name another one", path)

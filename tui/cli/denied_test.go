@@ -75,4 +75,11 @@ func TestDenied(t *testing.T) {
 		!strings.Contains(stderr, " and 1 more: permission denied") {
 		t.Errorf("with none that may be opened: status %d, %q, %q", status, stdout, stderr)
 	}
+	if err := os.Chmod(others, 0); err != nil { // the sessions directory of another user
+		t.Fatal(err)
+	}
+	for _, line := range []string{"log shut", "compare shut log", "rm shut", "sessions"} {
+		refused(t, others+": permission denied: ask its owner", strings.Fields(line)...)
+	}
+	refused(t, "set BROOD_SESSIONS to a directory", "run", "quickstart", "--rounds", "1", "--plain")
 }
