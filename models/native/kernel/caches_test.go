@@ -65,8 +65,7 @@ func TestCutsKeepBits(t *testing.T) {
 	}
 }
 
-// TestCutsFollowCaches: the samples of a cut take at most three quarters of half the first-level cache, and short cuts
-// are not made.
+// TestCutsFollowCaches: the samples of a cut fit into the first-level cache, and short cuts are not made.
 func TestCutsFollowCaches(t *testing.T) {
 	k, err := New(AVX2)
 	if err != nil {
@@ -74,10 +73,10 @@ func TestCutsFollowCaches(t *testing.T) {
 	}
 	k.caches = smallest
 	for _, c := range []struct{ rows, cols, channels, pixels, tiles, want int }{
-		{5, 5, 20, 8, 50, 75}, {3, 3, 96, 8, 96, 54}, {3, 3, 6, 8, 96, 54}, // the last one fits
+		{5, 5, 20, 8, 50, 100}, {3, 3, 96, 8, 96, 72}, {3, 3, 8, 8, 96, 72}, // the last one fits
 		{1, 1, 192, 8, 96, 192}, // too few taps
 		{5, 5, 20, 8, 6, 500},   // one tile
-		{5, 5, 20, 1, 50, 175},  // 25 lines of a channel: seven of them
+		{5, 5, 20, 1, 50, 250},  // a channel of 25 samples: ten of them
 		{0, 0, 0, 8, 50, 1},     // no taps
 	} {
 		r := convRun{tab: make([]int32, 2*c.rows*c.cols*c.channels), pixels: c.pixels, rows: c.rows, cols: c.cols}

@@ -126,14 +126,14 @@ func (k *Kernels) convolve(j *convJob, taps int) {
 			if lo+step >= n {
 				t.flags |= epilogue
 			}
-			for half := 0; half < row; half += 8 * k.isa.vector {
-				more := extra
-				for ch, h := 0, 0; ch < j.channels; ch += h {
-					h = next(height, &more)
-					t.a = ptr(k.filters, ch*taps)
-					if j.bias != nil {
-						t.bias = ptr(j.bias, ch)
-					}
+			more := extra
+			for ch, h := 0, 0; ch < j.channels; ch += h {
+				h = next(height, &more)
+				t.a = ptr(k.filters, ch*taps)
+				if j.bias != nil {
+					t.bias = ptr(j.bias, ch)
+				}
+				for half := 0; half < row; half += 8 * k.isa.vector {
 					at := ch*j.ldc + r.c + half
 					t.b, t.c, t.pixels = unsafe.Add(b, r.b+half), unsafe.Add(c, at), r.pixels
 					if j.gate != nil {
@@ -150,13 +150,12 @@ func (k *Kernels) convolve(j *convJob, taps int) {
 const leastTaps = 48
 
 // cut returns the number of taps of a run that all tiles sum before they continue with the next ones, whole channels of
-// the operand: its samples stay in the first-level cache. Half a row is read at a time, so that the samples lie in half
-// of the cache's sets, of which they take three quarters.
+// the operand: its samples fill the first-level cache at most.
 func (k *Kernels) cut(j *convJob, r *convRun) int {
 	n := len(r.tab) / 2
 	if each := r.rows * r.cols; k.isa.near && each > 0 && j.channels >= len(k.isa.conv) {
-		lines := r.rows * (r.cols + (r.pixels-1)*j.stepB/row)
-		fit := max(1, k.caches.l1/lineBytes*3/8/lines)
+		samples := r.rows * (r.cols + (r.pixels-1)*j.stepB/row)
+		fit := max(1, k.caches.l1/row/samples)
 		if cuts := (n/each + fit - 1) / fit; fit*each >= leastTaps && cuts > 1 {
 			return (n/each + cuts - 1) / cuts * each
 		}
