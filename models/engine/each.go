@@ -8,7 +8,8 @@ import (
 
 // Each calls f for every entry 0..n-1, in parallel with one goroutine per worker, waits for all, and returns the error
 // of the lowest failed entry. Entries after a failed one may be skipped. The result must not depend on which worker
-// processes which entry. A panic of f is propagated to the caller after all goroutines have stopped.
+// processes which entry. A panic of f is propagated to the caller, as a [Panic] if several goroutines run, after all have
+// stopped.
 func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) error) error {
 	return EachBy(ctx, goroutines, workers, n, f)
 }
@@ -45,13 +46,13 @@ func EachBy[W any](ctx context.Context, pool Pool, workers []W, n int, f func(w 
 	var next, failed atomic.Int64
 	var mu sync.Mutex
 	var first error
-	var thrown any
+	var thrown *Panic
 	failed.Store(int64(n))
 	loop := func(w int) {
 		defer func() {
 			if r := recover(); r != nil {
 				mu.Lock()
-				thrown = r
+				thrown = Recovered(r)
 				failed.Store(0)
 				mu.Unlock()
 			}

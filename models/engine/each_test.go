@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -82,21 +83,32 @@ func TestFreshStats(t *testing.T) {
 	}
 }
 
-// TestEachPanics: a panic on any goroutine is propagated to the caller, who may recover it.
+// TestEachPanics: a panic on any goroutine is propagated to the caller, who may recover it with the line that panicked.
 func TestEachPanics(t *testing.T) {
-	for _, workers := range []int{1, 2, 7} {
-		for at := range 7 {
-			thrown := func() (r any) {
-				defer func() { r = recover() }()
-				return Each(context.Background(), make([]int, workers), 7, func(_ int, i int) error {
-					if i == at {
-						panic("entry fails")
-					}
+	faults := map[string]func(){
+		"entry fails":          func() { panic("entry fails") },
+		"nil map":              func() { map[string]int(nil)["x"] = 1 },
+		"out of range":         func() { _ = make([]int, 1)[len(t.Name())] },
+		"nil pointer":          func() { (*Layout)(nil).Params++ },
+		"divide by zero":       func() { _ = 1 / len(t.Name()[:0]) },
+		"interface conversion": func() { _ = any(t).(int) },
+	}
+	for want, fault := range faults {
+		for _, workers := range []int{1, 2, 7} {
+			for at := range 7 {
+				thrown := func() (p *Panic) {
+					defer func() { p = Recovered(recover()) }()
+					_ = Each(context.Background(), make([]int, workers), 7, func(_ int, i int) error {
+						if i == at {
+							fault()
+						}
+						return nil
+					})
 					return nil
-				})
-			}()
-			if thrown != "entry fails" {
-				t.Errorf("%d workers, entry %d: %v", workers, at, thrown)
+				}()
+				if text := thrown.String(); !strings.HasPrefix(text, "each_test.go:") || !strings.Contains(text, want) {
+					t.Errorf("%d workers, entry %d: %s", workers, at, text)
+				}
 			}
 		}
 	}

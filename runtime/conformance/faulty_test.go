@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/averaging"
 	"brood/runtime/event"
@@ -33,6 +34,12 @@ func TestFaultyPrograms(t *testing.T) {
 	}{
 		"error": {"no such sample", func(*optim.Env) error { return errors.New("no such sample") }},
 		"panic": {"panicked at faulty_test.go:", func(e *optim.Env) error { _ = e.Mine[9]; return nil }},
+		"panic on a thread": {"panicked at faulty_test.go:", func(e *optim.Env) error {
+			return engine.Each(context.Background(), e.Mine, len(e.Mine), func(_ engine.Member, i int) error {
+				_ = e.Mine[i+1]
+				return nil
+			})
+		}},
 		"copies": {"differ in block x", func(e *optim.Env) error {
 			x := e.Block(optim.BlockX)
 			return e.Engine.Do(context.Background(), optim.Update(1, optim.Assign(x, optim.T(float32(e.Self), x))))

@@ -8,9 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"sync/atomic"
 
 	"brood/models/engine"
@@ -156,7 +153,7 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) (reply message.Rep
 	defer w.endStage()
 	defer func() {
 		if v := recover(); v != nil {
-			w.broken = fmt.Errorf("the program of worker %d panicked at %s: %v", w.cfg.ID, panicSite(), v)
+			w.broken = fmt.Errorf("the program of worker %d panicked at %v", w.cfg.ID, engine.Recovered(v))
 			reply = w.failure(w.epoch, w.broken)
 		}
 	}()
@@ -218,20 +215,6 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) (reply message.Rep
 		panic(fmt.Sprintf("worker %d: unknown order %T", w.cfg.ID, m))
 	}
 	return nil
-}
-
-// panicSite returns the file and line that panicked. A function deferred by a caller of that line calls it.
-func panicSite() string {
-	pcs := make([]uintptr, 32)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
-	for panicked := false; ; {
-		f, more := frames.Next()
-		ofGo := strings.HasPrefix(f.Function, "runtime.")
-		if panicked && !ofGo || !more {
-			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
-		}
-		panicked = panicked || f.Function == "runtime.gopanic"
-	}
 }
 
 // Broken returns the error after which the worker cannot continue; nil if it can.

@@ -47,8 +47,8 @@ func TestCutsKeepBits(t *testing.T) {
 		}
 		r := random(3)
 		x, dy, w, bias := normals(r, c.Inputs()), normals(r, c.Outputs()), normals(r, c.Weights()), normals(r, s.Out)
+		var want [2][]float32 // of the first variant
 		each(t, func(t *testing.T, k *Kernels) {
-			var want [2][]float32
 			for _, sizes := range []caches{processorCaches(), smallest, {8 << 10, 64 << 10}, {1 << 20, 64 << 20}} {
 				k.caches = sizes
 				got := [2][]float32{make([]float32, c.Outputs()), make([]float32, c.Inputs())}
