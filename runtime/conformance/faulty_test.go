@@ -10,6 +10,7 @@ import (
 	"brood/optim"
 	"brood/optim/averaging"
 	"brood/runtime/event"
+	"brood/transport/local"
 )
 
 // wrong is data-parallel SGD with a fault at the start of a round.
@@ -58,5 +59,13 @@ func TestFaultyPrograms(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestStalledWithoutReason: a run in which no worker waits and none was lost ends with a sentence too.
+func TestStalledWithoutReason(t *testing.T) {
+	err := Rig{Workers: 2}.stalled(&local.Hub{}, &Outcome{Log: &Log{}})
+	if want := "nothing happened for 20s: a round of the algorithm does not end"; err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

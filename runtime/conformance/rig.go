@@ -264,7 +264,8 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	fl, err = fleet.New(fleet.Config{
 		Core: coordinator.Config{Algorithm: r.Algorithm, Members: r.Members, Wait: r.Workers, Layout: toy.Layout(),
 			Data:  optim.DataSize{Train: toyTrain, Validation: toyValid, Classes: toyOut},
-			Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss), OnTrouble: onTrouble, Audit: r.Audit, Secret: r.Seed,
+			Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss), OnTrouble: onTrouble,
+			Audit: r.Audit, Secret: r.Seed,
 			Limit: event.Limit{Rounds: r.Rounds, Target: r.Target},
 			Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,
@@ -292,13 +293,14 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	return o, err
 }
 
-// stalled returns the reason why no record arrives: a deadlock of workers, else the last worker that was lost.
+// stalled returns the reason why no record arrives: a deadlock of workers, else the last worker that was lost, else that
+// a worker computes.
 func (r Rig) stalled(hub *local.Hub, o *Outcome) error {
-	why := o.lost()
+	why := cmp.Or(o.lost(), errors.New("a round of the algorithm does not end"))
 	for id := range r.Workers + 1 {
 		why = cmp.Or(hub.Deadlock(id), why)
 	}
-	return fmt.Errorf("nothing happened for %v (%w)", maxSilence, why)
+	return fmt.Errorf("nothing happened for %v: %w", maxSilence, why)
 }
 
 // lost returns an error that says which worker was lost last; nil if none was.
