@@ -93,15 +93,16 @@ func plain(name string) string {
 	return "run"
 }
 
-// Place returns the directory for a session that a user names: what is a path, or a name in home. The name of a session
-// in the working directory means that one, as in [Resolve].
-func Place(home, what string) string {
-	name := what != "." && filepath.IsLocal(what) && !strings.ContainsRune(what, '/') &&
-		!strings.ContainsRune(what, filepath.Separator)
-	if name && !holdsLog(what) {
-		return filepath.Join(home, what)
+// Place returns the directory for a session that a user names: what is a path, or a name in Home. What begins with a dot
+// is a path, since Home has hidden files. The name of a session in the working directory means that one, as in [Resolve].
+func Place(what string) (string, error) {
+	path := !filepath.IsLocal(what) || what[0] == '.' || strings.ContainsRune(what, '/') ||
+		strings.ContainsRune(what, filepath.Separator)
+	if path || holdsLog(what) {
+		return filepath.Clean(what), nil
 	}
-	return filepath.Clean(what)
+	home, err := Home()
+	return filepath.Join(home, what), err
 }
 
 // Resolve returns the directory of a session given a path (absolute, or relative to home), its name, a prefix of its

@@ -229,19 +229,34 @@ func TestASessionThatBegins(t *testing.T) {
 	}
 }
 
-// TestPlace: a name is a directory of home, and a path is that path, as is the name of a session in the working
-// directory.
+// TestPlace: a name is a directory of Home, and a path is that path, as is the name of a session in the working
+// directory. A path needs no Home.
 func TestPlace(t *testing.T) {
 	t.Chdir(t.TempDir())
+	home := t.TempDir()
 	s, err := Create("here")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
-	for what, want := range map[string]string{"new": "/home/new", "a.b": "/home/a.b", "./new": "new", "here": "here",
-		"x/y": "x/y", "/x/y": "/x/y", ".": ".", "..": ".."} {
-		if got := Place(filepath.FromSlash("/home"), filepath.FromSlash(what)); got != filepath.FromSlash(want) {
-			t.Errorf("%s is %s, want %s", what, got, want)
+	for _, set := range []bool{true, false} {
+		t.Setenv("BROOD_SESSIONS", home)
+		if !set {
+			for _, name := range []string{"BROOD_SESSIONS", "XDG_STATE_HOME", "HOME", "USERPROFILE", "LocalAppData"} {
+				t.Setenv(name, "")
+			}
+		}
+		for what, want := range map[string]string{"new": home + "/new", "a.b": home + "/a.b", "-x": home + "/-x",
+			"./new": "new", "here": "here", "x/y": "x/y", "/x/y": "/x/y", "x/": "x", ".": ".", "..": "..", ".key": ".key",
+			"": "."} {
+			got, err := Place(filepath.FromSlash(what))
+			if named := strings.HasPrefix(want, home); named && !set {
+				if err == nil {
+					t.Errorf("%s is %s without a home", what, got)
+				}
+			} else if err != nil || got != filepath.FromSlash(want) {
+				t.Errorf("%s is %s, %v, want %s", what, got, err, want)
+			}
 		}
 	}
 }

@@ -10,7 +10,6 @@
 package session
 
 import (
-	"brood/models/usererr"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"brood/models/usererr"
 )
 
 // Session is the writing side of a session directory. It may be used by several goroutines.

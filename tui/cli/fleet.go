@@ -262,16 +262,17 @@ func (l *launcher) continues(job string) (begun bool, err error) {
 	if wanted, _ := fl.GetBool("continue"); fl.Changed("continue") && (!wanted || dir == "") {
 		return false, nil
 	}
-	home, err := session.Home()
 	switch {
 	case dir != "":
-		dir = session.Place(home, dir)
-	case job == "":
-		return false, nil
-	case err != nil:
-		return false, err
+		dir, err = session.Place(dir)
+	case job != "":
+		dir, err = session.Home()
+		dir = filepath.Join(dir, job)
 	default:
-		dir = filepath.Join(home, job)
+		return false, nil
+	}
+	if err != nil {
+		return false, err
 	}
 	begun, err = host.Begun(dir)
 	return begun, errors.Join(err, fl.Set("session", dir), fl.Set("continue", "true"))

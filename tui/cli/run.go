@@ -284,7 +284,7 @@ func (f *runFlags) continueSession(c *cobra.Command, preset string) error {
 	case f.resume != "":
 		return usage("--continue and --resume exclude each other: --continue resumes the session of --session")
 	case f.session == "":
-		return usage("--continue needs --session DIR, the session that it begins or resumes")
+		return usage("--continue needs --session NAME, the session that it begins or resumes")
 	}
 	o, err := f.options(c, preset)
 	if err != nil {
@@ -308,12 +308,10 @@ func sessionFlag(fl *pflag.FlagSet, to *string) {
 }
 
 // placeSession replaces the name of --session by the path of that session.
-func (f *runFlags) placeSession() error {
-	if f.session == "" {
-		return nil
+func (f *runFlags) placeSession() (err error) {
+	if f.session != "" {
+		f.session, err = session.Place(f.session)
 	}
-	home, err := session.Home()
-	f.session = session.Place(home, f.session)
 	return err
 }
 
