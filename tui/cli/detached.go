@@ -30,12 +30,7 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 	if err != nil {
 		return err
 	}
-	home, err := session.Home()
-	if err != nil {
-		return err
-	}
-	keep := existing(cmp.Or(f.session, home))
-	dir, err := f.place(o.Options)
+	dir, keep, err := f.place(cmp.Or(o.Options.Preset, o.Options.Algorithm))
 	if err != nil {
 		return err
 	}
@@ -74,7 +69,7 @@ func inBackground(run panel.Opened, s streams) error {
 
 // startRun calls start, which starts a process for a run in dir, and waits until the run answers or is over. It calls
 // recomputed with each round that is recomputed before that. If it fails or ctx ends, it stops the process and removes
-// what was created below keep. A run that has begun before it failed remains.
+// what was created in dir and below keep. A run that has begun before it failed remains.
 func startRun(
 	ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), recomputed func(uint64),
 ) (run panel.Opened, err error) {
@@ -93,8 +88,7 @@ func startRun(
 	switch {
 	case held || begun && ctx.Err() == nil:
 	case empty: // this process created all of it
-		os.RemoveAll(dir)
-		removeEmptyDirs(filepath.Dir(dir), keep)
+		removeCreated(dir, keep)
 	default:
 		os.Remove(filepath.Join(dir, session.HostLog))
 	}
@@ -119,15 +113,30 @@ func waitStarted(
 // errOver is the error of a run whose process exited successfully before the run answered.
 var errOver = errors.New("the run is over")
 
-// place returns the session directory. The parent process chooses it before the process that will own it starts.
-func (f *runFlags) place(o host.Options) (string, error) {
+// place returns the directory of the session to resume, that of --session, or a new one, see newDir. The parent process
+// chooses it before the process that will own it starts. keep is the part of its path that existed.
+func (f *runFlags) place(name string) (dir, keep string, err error) {
 	switch {
 	case f.resume != "":
-		return resolve(f.resume)
+		dir, err = resolve(f.resume)
 	case f.session != "":
-		return filepath.Abs(f.session)
+		dir, err = filepath.Abs(f.session)
+	default:
+		return newDir(name)
 	}
-	return session.NewDir(cmp.Or(o.Preset, o.Algorithm), time.Now())
+	return dir, existing(dir), err
+}
+
+// newDir creates a directory for a session with this name, see [session.NewDir]. keep is the part of its path that
+// existed.
+func newDir(name string) (dir, keep string, err error) {
+	home, err := session.Home()
+	if err != nil {
+		return "", "", err
+	}
+	keep = existing(home)
+	dir, err = session.NewDir(name, time.Now())
+	return dir, keep, err
 }
 
 // vacant fails if another run writes to the directory or, except for a resume, if it holds a session: the process
@@ -160,9 +169,13 @@ func isEmptyDir(dir string) bool {
 	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
-// removeEmptyDirs removes dir and its parents below keep, up to the first one that is not empty.
-func removeEmptyDirs(dir, keep string) {
-	for keep != "" && len(dir) > len(keep) && os.Remove(dir) == nil {
+// removeCreated removes the content of dir, and dir and its parents below keep, up to the first one that is not empty.
+func removeCreated(dir, keep string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		os.RemoveAll(filepath.Join(dir, e.Name()))
+	}
+	for len(dir) > len(keep) && os.Remove(dir) == nil {
 		dir = filepath.Dir(dir)
 	}
 }

@@ -106,6 +106,11 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, kept: []string{".mine"}},
+		"an empty directory was there": {before: func(dir string) {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, kept: []string{"."}},
 		"a session was there": {before: train, kept: []string{"log-000001.brood"}},
 		"the run has begun": {start: func(dir string) func() (*exec.Cmd, string, error) {
 			return func() (*exec.Cmd, string, error) {
@@ -128,7 +133,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var child *exec.Cmd
-			_, err := startRun(ctx, dir, home, func() (*exec.Cmd, string, error) {
+			_, err := startRun(ctx, dir, existing(dir), func() (*exec.Cmd, string, error) {
 				c2, path, err := start()
 				if child = c2; c.cancel {
 					cancel()

@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,16 +86,7 @@ func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64, by st
 	if err := f.placeSession(); err != nil {
 		return o, "", err
 	}
-	home, err := session.Home()
-	if err != nil {
-		return o, "", err
-	}
-	keep = existing(cmp.Or(f.session, home))
-	if f.session == "" {
-		o.Dir, err = session.NewDir("fork", time.Now())
-	} else {
-		o.Dir, err = filepath.Abs(f.session)
-	}
+	o.Dir, keep, err = f.place("fork")
 	return o, keep, err
 }
 
@@ -113,8 +101,7 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, by string,
 	note := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: recomputing up to round %d of %s\n", at, name) })
 	p, err := open(o.Open(c.Context(), func(event.Commit) { note() }))
 	if err != nil && fresh { // this process created all of it
-		os.RemoveAll(o.Dir)
-		removeEmptyDirs(filepath.Dir(o.Dir), keep)
+		removeCreated(o.Dir, keep)
 	}
 	return p, err
 }

@@ -316,10 +316,12 @@ func (l *sessionLibrary) Begin(ctx context.Context, r panel.Request) (panel.Open
 	if err != nil {
 		return panel.Opened{}, err
 	}
-	keep := existing(l.home)
-	if w.order.Dir, err = w.flags.place(w.order.Options); err != nil {
+	o := w.order.Options
+	dir, keep, err := w.flags.place(cmp.Or(o.Preset, o.Algorithm))
+	if err != nil {
 		return panel.Opened{}, err
 	}
+	w.order.Dir = dir
 	start := func() (*exec.Cmd, string, error) { return startDetached(w.order) }
 	if wantsFleet(r) {
 		start = func() (*exec.Cmd, string, error) { return serveDetached(w.words, w.order.Dir) }

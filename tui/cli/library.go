@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"brood/runtime/archive"
 	"brood/runtime/control"
@@ -163,7 +162,7 @@ func (l *sessionLibrary) Resume(ctx context.Context, dir string, limit event.Lim
 	options.Limit = limit
 	o := host.Order{Dir: dir, Resume: true, Options: options}
 	start := func() (*exec.Cmd, string, error) { return startDetached(o) }
-	return l.opened(startRun(ctx, dir, "", start, func(uint64) {}))
+	return l.opened(startRun(ctx, dir, dir, start, func(uint64) {}))
 }
 
 // Stop implements panel.Keeper.
@@ -243,12 +242,11 @@ func (l *sessionLibrary) Delete(_ context.Context, dir string) error {
 
 // Branch implements panel.Brancher.
 func (l *sessionLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Opened, error) {
-	keep := existing(l.home)
-	dir, err := session.NewDir("fork", time.Now())
+	options, err := l.resumeOptions(b.Session, b.By)
 	if err != nil {
 		return panel.Opened{}, err
 	}
-	options, err := l.resumeOptions(b.Session, b.By)
+	dir, keep, err := newDir("fork")
 	if err != nil {
 		return panel.Opened{}, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestNameOfChangedPreset(t *testing.T) {
 		if got := w.order.Options.Preset; got != want {
 			t.Errorf("%s is called %q, want %q", line, got, want)
 		}
-		dir, err := w.flags.place(w.order.Options)
+		dir, _, err := w.flags.place(cmp.Or(want, w.order.Options.Algorithm))
 		if err != nil {
 			t.Fatal(err)
 		}
