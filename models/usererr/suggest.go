@@ -1,12 +1,14 @@
 package usererr
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Suggest returns ` (did you mean parle?)` with the entry of known that is closest to name: within two typing errors,
-// or the only one with name as its prefix. It returns "" if there is none.
+// the only one with name as its prefix, or the at most five that have name as a word. It returns "" if there is none.
 func Suggest(name string, known []string) string {
 	best, least := "", min(max(1, len(name)/3), 2)+1
 	for _, x := range known {
@@ -14,10 +16,7 @@ func Suggest(name string, known []string) string {
 			best, least = x, d
 		}
 	}
-	if best == "" {
-		best = completion(name, known)
-	}
-	if best == "" {
+	if best = cmp.Or(best, completion(name, known), containing(name, known)); best == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %s?)", best)
@@ -34,6 +33,23 @@ func completion(name string, known []string) (only string) {
 		}
 	}
 	return only
+}
+
+// containing returns the entries of known that have name as one of their words, as text; "" if there are more than five.
+func containing(name string, known []string) string {
+	var found []string
+	for _, x := range known {
+		if slices.Contains(strings.Split(plain(x), "-"), plain(name)) {
+			found = append(found, x)
+		}
+	}
+	switch n := len(found); {
+	case n > 5 || name == "":
+		return ""
+	case n > 1:
+		return strings.Join(found[:n-1], ", ") + " or " + found[n-1]
+	}
+	return strings.Join(found, "")
 }
 
 // plain returns name in lower case, with one kind of separator.

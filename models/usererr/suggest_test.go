@@ -3,7 +3,7 @@ package usererr
 import "testing"
 
 func TestSuggest(t *testing.T) {
-	there := []string{"parle", "dp-sgd", "popsgd", "papa", "pbt", "quickstart"}
+	there := []string{"parle", "dp-sgd", "popsgd", "papa", "pbt", "quickstart", "test_loss", "centre_loss", "train_loss"}
 	for name, want := range map[string]string{
 		"parl":       "parle",
 		"pralle":     "parle",
@@ -15,6 +15,8 @@ func TestSuggest(t *testing.T) {
 		"pb":         "pbt",
 		"quick":      "quickstart",
 		"Dp":         "dp-sgd",
+		"sgd":        "dp-sgd",
+		"loss":       "test_loss, centre_loss or train_loss",
 		"p":          "",
 		"pa":         "",
 		"adam":       "",

@@ -81,11 +81,13 @@ func TestQuery(t *testing.T) {
 func TestQueryErrors(t *testing.T) {
 	for query, want := range map[string]string{
 		"parle algoritm=x": `algoritm=x: no column, setting or metric is called "algoritm" (did you mean algorithm?)`,
-		"zzz>1":            `zzz>1: no column, setting or metric is called "zzz"`,
-		"eta<fast":         "eta<fast: write a number after eta<",
-		"time<fast":        "time<fast: write seconds or a duration such as 5m after time<",
-		"date>yesterday":   "date>yesterday: write a date such as 2026-11-29 after date>",
-		"model<mlp":        "model<mlp: model is text: write model=mlp or model:mlp",
+		"loss<1": "loss<1: no column, setting or metric is called \"loss\" (did you mean centre_loss, test_loss, " +
+			"train_loss or on-loss?)",
+		"zzz>1":          `zzz>1: no column, setting or metric is called "zzz"`,
+		"eta<fast":       "eta<fast: write a number after eta<",
+		"time<fast":      "time<fast: write seconds or a duration such as 5m after time<",
+		"date>yesterday": "date>yesterday: write a date such as 2026-11-29 after date>",
+		"model<mlp":      "model<mlp: model is text: write model=mlp or model:mlp",
 	} {
 		if _, err := ParseQuery(query); err == nil || err.Error() != want || !usererr.Is(err) {
 			t.Errorf("%q: %v, want %s", query, err, want)
