@@ -275,6 +275,22 @@ func TestRefusedBeforeRecomputing(t *testing.T) {
 	}
 }
 
+// TestRoundsBeforeAFork: a fork has its first state, and not the rounds before, which its parent has.
+func TestRoundsBeforeAFork(t *testing.T) {
+	home := t.TempDir()
+	parent, fork := filepath.Join(home, "parent"), filepath.Join(home, "fork")
+	train(t, parent, prepare(t, tiny(20)), nil, nil)
+	runOrder(t, Order{Dir: fork, From: parent, At: 10, Options: Options{By: "test", Limit: event.Limit{Rounds: 20}}}, nil)
+	if _, err := (*Own)(nil).Past(fork, 10); err != nil {
+		t.Error(err)
+	}
+	_, err := (*Own)(nil).Past(fork, 9)
+	if err == nil || !strings.Contains(err.Error(), "round 9 is before the start of") ||
+		!strings.HasSuffix(err.Error(), "fork, which branches from parent after round 10: ask parent for it") {
+		t.Error(err)
+	}
+}
+
 // TestRecordedState: the state after a round as a log has it agrees with the recomputed one, in the middle of a commit
 // too, and after an edit and a resize.
 func TestRecordedState(t *testing.T) {

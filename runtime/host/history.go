@@ -90,7 +90,8 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Plan != nil:
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
 		if at == 0 || rec.Plan.At < at {
-			h.here.Algorithm, h.here.Roster, h.here.Timeline = rec.Plan.Algorithm, rec.Plan.New, slices.Clone(rec.Plan.Timeline)
+			h.here.Algorithm, h.here.Roster = rec.Plan.Algorithm, rec.Plan.New
+			h.here.Timeline = slices.Clone(rec.Plan.Timeline)
 			if h.next = nil; h.here.Progress.Rounds > rec.Plan.At { // a rollback, to a round whose progress is not known
 				h.here.Progress = event.Progress{Rounds: rec.Plan.At}
 			}

@@ -41,6 +41,10 @@ func (o *Own) Past(dir string, at uint64) (*Past, error) {
 	if b := h.config.Begins; b != nil && at > 0 && at < b.Round {
 		return nil, fmt.Errorf("round %d of %s is gone: %s", at, dir, h.config.Removed())
 	}
+	if c := h.config; at > 0 && at < c.ParentAt {
+		return nil, fmt.Errorf("round %d is before the start of %s, which branches from %s after round %d: ask %s for it",
+			at, dir, c.Parent, c.ParentAt, c.Parent)
+	}
 	if at > h.end() {
 		return nil, fmt.Errorf("round %d is after the last committed round %d of %s", at, h.end(), dir)
 	}
