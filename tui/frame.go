@@ -88,8 +88,8 @@ func (m *model) drawSmall(g *cell.Grid) {
 	}
 	v := m.Shown
 	glyph, word, role := m.phase()
-	_, name := m.ScoreSeries()
-	success, x := m.headline()
+	_, score := m.ScoreSeries()
+	headline, x := m.headline()
 	lines := []struct {
 		name, value string
 		role        cell.Role
@@ -98,8 +98,8 @@ func (m *model) drawSmall(g *cell.Grid) {
 		{"", m.title(), cell.Plain},
 		{"round", textfmt.Grouped(v.Progress.Rounds), cell.Plain},
 		{"epoch", fmt.Sprintf("%.2f", v.Progress.Epochs), cell.Plain},
-		{success, "-", cell.Plain},
-		{name, "-", cell.Plain},
+		{headline, "-", cell.Plain},
+		{score, "-", cell.Plain},
 		{"time", textfmt.Duration(m.Elapsed()), cell.Plain},
 	}
 	if !math.IsNaN(x) {
@@ -112,13 +112,12 @@ func (m *model) drawSmall(g *cell.Grid) {
 		if y >= g.H-1 {
 			break
 		}
-		x := 1
-		if l.name != "" {
-			g.Text(x, y, g.W-2, cell.Faint, l.name)
-			g.Right(30, y, 12, l.role, l.value)
+		if l.name == "" {
+			g.Text(1, y, g.W-2, l.role, l.value)
 			continue
 		}
-		g.Text(x, y, g.W-2, l.role, l.value)
+		g.Text(1, y, g.W-2, cell.Faint, l.name)
+		g.Right(min(30, g.W-1), y, 12, l.role, l.value)
 	}
 	hint := fmt.Sprintf("%d x %d shows panels   q leave", panel.MinW, panel.MinH)
 	if m.Feed.Lost != nil {

@@ -127,3 +127,8 @@ func TestScoreOfDistance(t *testing.T) {
 	}
 	d.shows("test loss")
 }
+
+// TestScoreInNarrowTerminal: the figures end within a terminal that is too narrow for panels.
+func TestScoreInNarrowTerminal(t *testing.T) {
+	open(t, 25, 10, sourcetest.Run(6, 400), nil).shows("centre loss      0.1008", "test error  1.42 % @200")
+}

@@ -157,8 +157,7 @@ func (r Rect) Has(x, y int) bool { return x >= r.X && y >= r.Y && x < r.X+r.W &&
 
 // Box draws a border with a title on the left and a note on the right, and returns the inside. If the note is too long,
 // it drops parts of it, separated by " · ", from the left; of a title that is too long it draws the part before two
-// spaces. The border of the focus also has a marker, for terminals
-// without colours.
+// spaces. The border of the focus also has a marker, for terminals without colours.
 func (g *Grid) Box(r Rect, border Role, title, note string) Rect {
 	if r.W < 2 || r.H < 2 {
 		return Rect{r.X, r.Y, 0, 0}
