@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestWritableRefuses: --force replaces a file, and neither a directory nor what is no file, such as a device.
+func TestWritableRefuses(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	l, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	if err := errors.Join(os.Mkdir("folder", 0o700), os.WriteFile("file", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file  string
+		force bool
+		want  string
+	}{
+		{"new", false, ""}, {"file", true, ""}, {"file", false, "file exists"},
+		{"folder", true, "folder is no regular file"}, {"socket", true, "socket is no regular file"},
+		{"socket", false, "socket is no regular file"},
+	} {
+		err := writable(c.file, c.force)
+		if err != nil && !strings.HasPrefix(err.Error(), c.want+": name another file with -o") || (err == nil) != (c.want == "") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
