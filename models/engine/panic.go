@@ -13,8 +13,8 @@ type Panic struct {
 	At    string // the file and line that panicked
 }
 
-// Recovered returns the panic of a value that recover returned; of a *Panic, that one. Only a deferred function may call
-// it, since it finds the line on the stack.
+// Recovered returns the panic of a value that recover returned; of a *Panic, that one. Only a deferred function may
+// call it, since it finds the line on the stack.
 func Recovered(value any) *Panic {
 	if p, ok := value.(*Panic); ok {
 		return p

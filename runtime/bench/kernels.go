@@ -148,12 +148,12 @@ func (m *machine) sweeps() ([]speed, error) {
 	x, small := filledFloats(4*n), filledFloats(3*params)
 	// A kernel reads or writes moved values; read of them, and of destinations that it only writes, come through the
 	// caches.
-	sweep := func(name string, goal float64, moved, read, bytes int, f func()) speed {
+	sweep := func(name string, moved, read, bytes int, f func()) speed {
 		return speed{
 			name:   name,
 			unit:   "GB/s",
 			work:   gigabytes(moved),
-			goal:   goal,
+			goal:   0.9,
 			limits: []limit{m.memory(1, bytes), m.reads(float64(read)/float64(moved), bytes)},
 			call:   func() error { f(); return nil },
 		}
@@ -177,7 +177,7 @@ func (m *machine) sweeps() ([]speed, error) {
 	sums := make([][kernel.Lanes]float32, 2*norm.Channels)
 	kk, d := filledFloats(20), filledFloats(20)
 	return []speed{
-		sweep("Adam on 4 vectors of 32 MB", 0.9, 7*n, 4*n, 16*n, func() {
+		sweep("Adam on 4 vectors of 32 MB", 7*n, 4*n, 16*n, func() {
 			m.Adam(x[:n], x[n:2*n], x[2*n:3*n], x[3*n:], &kernel.AdamStep{
 				B1:  0.9,
 				B2:  0.999,
@@ -189,17 +189,17 @@ func (m *machine) sweeps() ([]speed, error) {
 				Eps: 1e-8,
 			})
 		}),
-		sweep("a step with momentum of 235,146 parameters", 0.9, 4*params, 3*params, 12*params, func() {
+		sweep("a step with momentum of 235,146 parameters", 4*params, 3*params, 12*params, func() {
 			m.Lin(small[:params], []float32{1, 1e-9, 1e-9},
 				[][]float32{small[:params], small[params : 2*params], small[2*params:]})
 		}),
-		sweep("batch-norm of 20x24x24: sums", 0.9, len(in), len(in), 4*len(in), func() { m.NormSums(norm, sums[:20], in) }),
-		sweep("batch-norm of 20x24x24: apply", 0.9, 2*len(in), 2*len(in), 8*len(in), func() { m.NormApply(norm, dx, in) }),
-		sweep("batch-norm of 20x24x24: sums of its gradient", 0.9, 2*len(in), 2*len(in), 8*len(in),
+		sweep("batch-norm of 20x24x24: sums", len(in), len(in), 4*len(in), func() { m.NormSums(norm, sums[:20], in) }),
+		sweep("batch-norm of 20x24x24: apply", 2*len(in), 2*len(in), 8*len(in), func() { m.NormApply(norm, dx, in) }),
+		sweep("batch-norm of 20x24x24: sums of its gradient", 2*len(in), 2*len(in), 8*len(in),
 			func() { m.NormBackSums(norm, sums[:20], sums[20:], dy, in) }),
-		sweep("batch-norm of 20x24x24: its gradient", 0.9, 3*len(in), 3*len(in), 12*len(in),
+		sweep("batch-norm of 20x24x24: its gradient", 3*len(in), 3*len(in), 12*len(in),
 			func() { m.NormBack(norm, dx, dy, in, kk, kk, d) }),
-		sweep("max pooling 2x2 of 20x24x24", 0.9, len(in)+len(out), len(in)+len(out), 4*(len(in)+len(out)),
+		sweep("max pooling 2x2 of 20x24x24", len(in)+len(out), len(in)+len(out), 4*(len(in)+len(out)),
 			func() { m.MaxPool(pool, out, in) }),
 	}, nil
 }

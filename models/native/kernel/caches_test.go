@@ -38,9 +38,10 @@ func TestCachesKeepBits(t *testing.T) {
 	})
 }
 
-// TestCutsKeepBits: the sizes of the caches decide how a convolution is cut, but not its bits.
+// TestCutsKeepBits: the sizes of the caches decide how a convolution is cut, but not its bits, in any variant.
 func TestCutsKeepBits(t *testing.T) {
-	for _, s := range []ConvShape{{20, 12, 12, 50, 5, 1, 0}, {17, 11, 9, 30, 3, 1, 1}, {64, 9, 9, 33, 1, 1, 0}, {24, 9, 9, 19, 3, 2, 1}} {
+	for _, s := range []ConvShape{{20, 12, 12, 50, 5, 1, 0}, {17, 11, 9, 30, 3, 1, 1}, {64, 9, 9, 33, 1, 1, 0},
+		{24, 9, 9, 19, 3, 2, 1}} {
 		c, err := NewConv(s)
 		if err != nil {
 			t.Fatal(err)
