@@ -69,7 +69,7 @@ func inBackground(run panel.Opened, s streams) error {
 
 // startRun calls start, which starts a process for a run in dir, and waits until the run answers or is over. It calls
 // recomputed with each round that is recomputed before that. If it fails or ctx ends, it stops the process and removes
-// what was created in dir and below keep. A run that has begun before it failed remains.
+// what was created in dir and below keep. A run that has begun before it failed remains, and that of another process.
 func startRun(
 	ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), recomputed func(uint64),
 ) (run panel.Opened, err error) {
@@ -170,7 +170,11 @@ func isEmptyDir(dir string) bool {
 }
 
 // removeCreated removes the content of dir, and dir and its parents below keep, up to the first one that is not empty.
+// It does nothing if another process, which was faster, writes a session in dir.
 func removeCreated(dir, keep string) {
+	if running, _ := session.Running(dir); running {
+		return
+	}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		os.RemoveAll(filepath.Join(dir, e.Name()))

@@ -112,6 +112,16 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 			}
 		}, kept: []string{"."}},
 		"a session was there": {before: train, kept: []string{"log-000001.brood"}},
+		"another process begins a run there": {start: func(dir string) func() (*exec.Cmd, string, error) {
+			return func() (*exec.Cmd, string, error) {
+				s, err := session.Create(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { s.Close() })
+				return process(dir, "echo brood: no >&2; exit 1")()
+			}
+		}, kept: []string{"log-000001.brood"}},
 		"the run has begun": {start: func(dir string) func() (*exec.Cmd, string, error) {
 			return func() (*exec.Cmd, string, error) {
 				train(dir)
