@@ -28,6 +28,7 @@ type history struct {
 	asked           event.Pending // commands accepted but not yet applied
 	count           uint64        // number of the next record
 	here            event.Checkpoint
+	end             uint64        // newest committed round that was not taken back, or with which a fork begins
 	next            *event.Commit // the first one beyond the requested round, if that is within its rounds
 	beyond          uint32        // epoch of the newest plan that continues from the requested round; 0 means none
 	torn            *session.Recovered
@@ -61,7 +62,7 @@ func read(dir string, at uint64) (h history, err error) {
 		h.count++
 	}
 	h.torn = r.Torn()
-	h.here.Round, h.here.Progress = cmp.Or(at, h.end()), h.progress(at)
+	h.here.Round, h.here.Progress = cmp.Or(at, h.end), h.progress(at)
 	if first {
 		return h, fmt.Errorf("%s contains no records: the run ended before its first record was written", dir)
 	}
@@ -98,7 +99,7 @@ func (h *history) take(rec event.Record, at uint64) {
 		} else if rec.Plan.At == at {
 			h.beyond = rec.Plan.Epoch
 		}
-		h.first = cmp.Or(h.first, rec.Plan)
+		h.first, h.end = cmp.Or(h.first, rec.Plan), rec.Plan.At
 		h.plan, h.edits, h.hosts = rec.Plan, slices.Clone(rec.Plan.Timeline), len(rec.Plan.New.Workers())
 		h.cps = slices.DeleteFunc(h.cps, func(cp event.Checkpoint) bool { return cp.Round > rec.Plan.At })
 		if at > rec.Plan.At && h.last != nil && h.last.To > rec.Plan.At {
@@ -110,7 +111,7 @@ func (h *history) take(rec event.Record, at uint64) {
 			h.here.Timeline = append(h.here.Timeline, *rec.Edit)
 		}
 	case rec.Commit != nil:
-		h.last = rec.Commit
+		h.last, h.end = rec.Commit, rec.Commit.To
 		for _, edits := range [][]event.Edit{h.edits, h.here.Timeline} {
 			for i := range edits {
 				if e := &edits[i]; e.At == h.last.To {
@@ -126,7 +127,7 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Checkpoint != nil:
 		h.checkpoints++
 		if h.first == nil { // the log begins with it
-			h.here = *rec.Checkpoint
+			h.here, h.end = *rec.Checkpoint, rec.Checkpoint.Round
 			h.here.Files, h.here.Signatures = nil, nil
 		}
 		// A checkpoint saved after such a plan may have the state of another algorithm or population.
@@ -155,18 +156,6 @@ func (h *history) saved() *event.Checkpoint {
 func (h *history) holds(at uint64) bool {
 	cp := h.saved()
 	return cp != nil && (at > 0 && cp.Round == at || h.last != nil && cp.Round == h.last.To && cp.Hash == h.last.Hash)
-}
-
-// end returns the newest round: of the last commit, or, before the first commit, of the checkpoint that a fork starts
-// with; 0 if there is neither.
-func (h *history) end() uint64 {
-	switch cp := h.saved(); {
-	case h.last != nil:
-		return h.last.To
-	case cp != nil:
-		return cp.Round
-	}
-	return 0
 }
 
 // nearest removes the newest checkpoints from h while they are missing or damaged, and appends the causes to skipped.
@@ -199,7 +188,7 @@ func Checkpointed(dir string, at uint64) (uint64, error) {
 		return 0, err
 	}
 	if h.nearest(dir); h.saved() == nil {
-		return h.end(), nil
+		return h.end, nil
 	}
 	return h.saved().Round, nil
 }

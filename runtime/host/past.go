@@ -45,8 +45,8 @@ func (o *Own) Past(dir string, at uint64) (*Past, error) {
 		return nil, fmt.Errorf("round %d is before the start of %s, which branches from %s after round %d: ask %s for it",
 			at, dir, c.Parent, c.ParentAt, c.Parent)
 	}
-	if at > h.end() {
-		return nil, fmt.Errorf("round %d is after the last committed round %d of %s", at, h.end(), dir)
+	if at > h.end {
+		return nil, fmt.Errorf("round %d is after the last committed round %d of %s", at, h.end, dir)
 	}
 	h.nearest(dir)
 	j, err := o.FromSession(dir, h.config)
@@ -75,7 +75,7 @@ func (p *Past) Name() string { return filepath.Base(p.dir) }
 func (p *Past) Dir() string { return p.dir }
 
 // Round returns the requested round, or that of the last commit; 0 if there is no commit.
-func (p *Past) Round() uint64 { return cmp.Or(p.at, p.h.end()) }
+func (p *Past) Round() uint64 { return cmp.Or(p.at, p.h.end) }
 
 // Members returns the members in the requested round, in ascending order. The caller must not change the slice.
 func (p *Past) Members() []engine.Member { return p.h.here.Roster.Members }

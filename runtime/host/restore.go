@@ -66,7 +66,7 @@ func restore(
 	out, h := p.restored(p.Job), &p.h
 	cp := h.saved()
 	switch {
-	case store == nil && cp != nil && p.toEnd() && cp.Epoch == h.epoch && cp.Round == h.end() &&
+	case store == nil && cp != nil && p.toEnd() && cp.Epoch == h.epoch && cp.Round == h.end &&
 		(h.last == nil || cp.Hash == h.last.Hash):
 		out.Checkpoint = *cp
 	case reattach && out.awaitWorkers(p, threads):
@@ -105,7 +105,7 @@ func (p *Past) restored(j *Job) *Restored {
 }
 
 // toEnd reports whether the requested round is that of the last commit.
-func (p *Past) toEnd() bool { return p.at == 0 || p.at == p.h.end() }
+func (p *Past) toEnd() bool { return p.at == 0 || p.at == p.h.end }
 
 // settle sets what depends on the checkpoint: the edits that are not yet in effect, and the algorithm and the members
 // of the job.

@@ -3,6 +3,7 @@ package host
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"brood/runtime/event"
@@ -45,6 +46,33 @@ func TestRollbackToSameState(t *testing.T) {
 	if _, want := centreOf(t, once); round != 6 || !slices.Equal(x, want) {
 		t.Errorf("the centre differs after round %d", round)
 	}
+}
+
+// TestRollbackWithoutCommits: a run that was killed right after a rollback is at the round of the rollback. It resumes
+// with a schedule that ends later, and has none of the rounds that were taken back.
+func TestRollbackWithoutCommits(t *testing.T) {
+	home := t.TempDir()
+	once, dir := filepath.Join(home, "once"), filepath.Join(home, "twice")
+	train(t, once, prepare(t, tiny(60)), nil, nil)
+	var all []event.Record
+	for _, rec := range records(t, once) {
+		if rec.State == nil || rec.State.Phase != event.Finished {
+			all = append(all, rec)
+		}
+	}
+	back := *all[slices.IndexFunc(all, func(r event.Record) bool { return r.Plan != nil })].Plan
+	back.Epoch, back.Cause, back.Old, back.OldAlg = back.Epoch+1, event.CauseRollback, back.New, back.Algorithm
+	killed(t, dir, once, append(all, event.Record{Plan: &back}))
+	if _, err := (*Own)(nil).Past(dir, 30); err == nil ||
+		!strings.Contains(err.Error(), "round 30 is after the last committed round 0") {
+		t.Errorf("a round that was taken back: %v", err)
+	}
+	o := Options{By: "test", Limit: event.Limit{Rounds: 60}, Set: []event.Setting{{Knob: "eta", Expr: "linear:1..0.1@40"}}}
+	r, err := Order{Dir: dir, Resume: true, Options: o}.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Session.Close()
 }
 
 // centreOf returns the last round of a session and its centre.
