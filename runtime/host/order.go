@@ -145,7 +145,7 @@ func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened,
 }
 
 // past reads the session in dir that the order resumes or forks. It returns an error if the options of the order do not
-// fit the state of which the log tells, so that they are rejected before rounds are recomputed.
+// fit the recorded state, so that they are rejected before rounds are recomputed.
 func (o Order) past(dir string) (*Past, error) {
 	own, err := resumedProgram(o.Options)
 	if err != nil {

@@ -143,12 +143,12 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var child *exec.Cmd
-			_, err := startRun(ctx, dir, existing(dir), func() (*exec.Cmd, string, error) {
-				c2, path, err := start()
-				if child = c2; c.cancel {
+			_, err := startRun(ctx, dir, existing(dir), func() (cmd *exec.Cmd, path string, err error) {
+				cmd, path, err = start()
+				if child = cmd; c.cancel {
 					cancel()
 				}
-				return c2, path, err
+				return cmd, path, err
 			}, func(uint64) {})
 			if err == nil {
 				t.Fatal("the start succeeds")

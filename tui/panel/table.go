@@ -22,8 +22,8 @@ func FigureColumn[T any](title string, width, weight int, text func(T) string) C
 	return Column[T]{Title: title, Width: width, Weight: weight, Right: true, Text: text}
 }
 
-// In returns the column with the role of its cells.
-func (c Column[T]) In(role func(T) cell.Role) Column[T] {
+// WithRole returns the column with a role for each of its cells.
+func (c Column[T]) WithRole(role func(T) cell.Role) Column[T] {
 	c.Role = role
 	return c
 }

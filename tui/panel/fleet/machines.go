@@ -252,11 +252,11 @@ func machineColumns() []panel.Column[MachineRow] {
 	return []panel.Column[MachineRow]{
 		panel.FigureColumn("members", 7, 2, func(x MachineRow) string { return fmt.Sprint(x.hosts) }),
 		panel.FigureColumn("cpu", 11, 10, cpu(event.Busy, event.Cores)),
-		panel.FigureColumn("machine load", 12, 6, cpu(event.Load, event.AllCores)).In(usage(event.Load, event.AllCores)),
+		panel.FigureColumn("machine load", 12, 6, cpu(event.Load, event.AllCores)).WithRole(usage(event.Load, event.AllCores)),
 		panel.FigureColumn("memory", 7, 9, one(event.Memory, textfmt.Size)),
 		panel.FigureColumn("machine memory", 17, 7, part(event.MemoryUsed, event.MemoryTotal)).
-			In(usage(event.MemoryUsed, event.MemoryTotal)),
-		panel.FigureColumn("device memory", 17, 4, part(event.DeviceUsed, event.DeviceTotal)).In(DeviceUsageRole),
+			WithRole(usage(event.MemoryUsed, event.MemoryTotal)),
+		panel.FigureColumn("device memory", 17, 4, part(event.DeviceUsed, event.DeviceTotal)).WithRole(DeviceUsageRole),
 		panel.FigureColumn("device", 6, 1, one(event.DeviceLoad, percent)),
 		panel.FigureColumn("°C", 4, 0, one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) })),
 		panel.FigureColumn("samples/s", 9, 8, one(view.Samples, textfmt.Rate)),

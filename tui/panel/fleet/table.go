@@ -163,7 +163,7 @@ func fleetColumns(m *panel.Host) []panel.Column[fleetRow] {
 		panel.FigureColumn("tx/s", 7, 6, afar(func(x fleetRow) string { return textfmt.Size(x.Sent) })),
 		panel.FigureColumn("rx/s", 7, 2, afar(func(x fleetRow) string { return textfmt.Size(x.Received) })),
 		panel.FigureColumn("RTT", 7, 5, afar(func(x fleetRow) string { return Latency(x.RTT) })),
-		panel.FigureColumn("silent", 6, 7, afar(func(x fleetRow) string { return silenceText(x) })).In(silenceRole),
+		panel.FigureColumn("silent", 6, 7, afar(func(x fleetRow) string { return silenceText(x) })).WithRole(silenceRole),
 	}
 }
 
