@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -87,7 +88,7 @@ func TestFreshStats(t *testing.T) {
 func TestEachPanics(t *testing.T) {
 	faults := map[string]func(){
 		"entry fails":          func() { panic("entry fails") },
-		"nil map":              func() { map[string]int(nil)["x"] = 1 },
+		"nil map":              func() { maps.Clone[map[string]int](nil)["x"] = 1 },
 		"out of range":         func() { _ = make([]int, 1)[len(t.Name())] },
 		"nil pointer":          func() { (*Layout)(nil).Params++ },
 		"divide by zero":       func() { _ = 1 / len(t.Name()[:0]) },
