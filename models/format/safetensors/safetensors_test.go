@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -252,14 +251,5 @@ func TestWriteFile(t *testing.T) {
 	}
 	if all, err := os.ReadDir(dir); len(all) != 2 {
 		t.Errorf("left: %v, %v", all, err)
-	}
-	socket := filepath.Join(dir, "socket") // like a device: a rename would replace it
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer l.Close()
-	if err := put(socket, "text", nil); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
-		t.Errorf("a socket: %v", err)
 	}
 }

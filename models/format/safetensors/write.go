@@ -102,9 +102,6 @@ func Save(path string, f File) error {
 // path.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
-	if at, err := os.Stat(path); err == nil && !at.Mode().IsRegular() && !at.IsDir() {
-		return fmt.Errorf("%s is not a regular file, and a file in its place would remove it: name another file", path)
-	}
 	tmp, err := unfinished(path)
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, withoutPath(err))
