@@ -152,20 +152,27 @@ func TestReplayPauses(t *testing.T) {
 	}
 }
 
+// viewAt returns the view of a replay of rs at a round.
+func viewAt(t *testing.T, rs []event.Record, round uint64) *view.View {
+	t.Helper()
+	r := fastReplay(&memoryLog{rs: rs})
+	at, err := r.Round(context.Background(), round)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := r.Snapshot(testutil.Context(t), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // TestReplayPositionIncludesEvaluation checks that a position at a round includes its evaluation, which is recorded
 // after its commit: also for the last round, and before the whole recording was scanned.
 func TestReplayPositionIncludesEvaluation(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	for _, round := range []uint64{200, 400} {
-		r := fastReplay(&memoryLog{rs: rs})
-		at, err := r.Round(context.Background(), round)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := r.Snapshot(testutil.Context(t), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := viewAt(t, rs, round)
 		tested := slices.ContainsFunc(rs, func(x event.Record) bool {
 			return x.Evaluation != nil &&
 				x.Evaluation.Round == round
@@ -189,15 +196,7 @@ func TestReplayPositionIncludesPoints(t *testing.T) {
 		}
 	}
 	for _, round := range []uint64{200, 400} {
-		r := fastReplay(&memoryLog{rs: rs})
-		at, err := r.Round(context.Background(), round)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := r.Snapshot(testutil.Context(t), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := viewAt(t, rs, round)
 		i := slices.IndexFunc(rs, func(x event.Record) bool {
 			return x.Points != nil && x.Points.Series == "loss" && x.Points.Round == round
 		})
