@@ -300,15 +300,9 @@ func exported(s streams, args []string) (runs []*export.Run, err error) {
 	return runs, nil
 }
 
-// vacant fails if the file exists, unless force is set. It always fails for a directory, a device or a pipe, which a
-// file must not replace.
+// vacant fails if the file exists, unless force is set. It ignores devices and directories, which force cannot replace.
 func vacant(file string, force bool) error {
-	switch at, err := os.Stat(file); {
-	case err != nil:
-		return nil
-	case !at.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file: name another file with -o", file)
-	case !force:
+	if at, err := os.Stat(file); err == nil && at.Mode().IsRegular() && !force {
 		return fmt.Errorf("%s exists: name another file with -o, or replace it with --force", file)
 	}
 	return nil

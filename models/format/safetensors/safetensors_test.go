@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -251,5 +252,27 @@ func TestWriteFile(t *testing.T) {
 	}
 	if all, err := os.ReadDir(dir); len(all) != 2 {
 		t.Errorf("left: %v, %v", all, err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	if err := put(link, "linked", nil); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if to, _ := os.Readlink(link); to != path || string(text) != "linked" {
+		t.Errorf("through a link: %q, %v; the link leads to %q", text, err, to)
+	}
+	socket := filepath.Join(dir, "socket") // like a device: a rename would replace it
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	for _, err := range []error{put(socket, "text", nil), Creatable(socket)} {
+		if err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+			t.Errorf("a socket: %v", err)
+		}
 	}
 }

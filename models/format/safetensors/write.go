@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // entry is a tensor in the header.
@@ -97,14 +98,13 @@ func Save(path string, f File) error {
 	return WriteFile(path, func(w io.Writer) error { return Write(w, f) })
 }
 
-// WriteFile lets write fill the file at path, with the permissions of a new file. It writes and syncs a temporary file
-// in the same directory and renames it, so that a crash leaves the old file or the new one. A file system error names
-// path.
+// WriteFile lets write fill the file at path, or the file that path links to, with the permissions of a new file. It
+// writes and syncs a temporary file in the same directory and renames it, so that a crash leaves the old file or the
+// new one. It refuses a device, pipe or socket, which the new file would remove. A file system error names path.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
-	dir := filepath.Dir(path)
-	tmp, err := unfinished(path)
+	tmp, to, err := unfinished(path)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, withoutPath(err))
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -123,10 +123,10 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if err := tmp.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
+	if err := os.Rename(tmp.Name(), to); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, withoutPath(err))
 	}
-	if d, err := os.Open(dir); err == nil { // makes the rename durable if directories can be synced
+	if d, err := os.Open(filepath.Dir(to)); err == nil { // makes the rename durable if directories can be synced
 		_ = d.Sync()
 		d.Close()
 	}
@@ -135,20 +135,38 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 
 // Creatable returns the error with which WriteFile would not begin to write the file at path.
 func Creatable(path string) error {
-	tmp, err := unfinished(path)
+	tmp, _, err := unfinished(path)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, withoutPath(err))
+		return err
 	}
 	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
 }
 
-// unfinished creates a new file in the directory of path. os.CreateTemp would restrict its permissions to the owner.
-func unfinished(path string) (*os.File, error) {
+// unfinished creates the temporary file for path, and returns the file that it replaces. os.CreateTemp would restrict
+// its permissions to the owner.
+func unfinished(path string) (tmp *os.File, to string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s cannot be written: %w", path, withoutPath(err))
+		}
+	}()
+	to = path
+	switch at, err := os.Stat(path); {
+	case err != nil: // no file yet; what else is wrong shows when the temporary one is created
+	case at.IsDir():
+		return nil, "", syscall.EISDIR
+	case !at.Mode().IsRegular():
+		return nil, "", errors.New("it is not a regular file, and a new one in its place would remove it: name another file")
+	default:
+		if to, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, "", err
+		}
+	}
 	for {
-		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%08x", filepath.Base(path), rand.Uint32()))
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		name := filepath.Join(filepath.Dir(to), fmt.Sprintf(".%s.%08x", filepath.Base(to), rand.Uint32()))
+		tmp, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 		if !errors.Is(err, os.ErrExist) {
-			return f, err
+			return tmp, to, err
 		}
 	}
 }
