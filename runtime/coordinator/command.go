@@ -82,7 +82,7 @@ func (c *Coordinator) apply(cmd event.Command) (round uint64, fx []Effect, err e
 		fx = append(fx, c.enter(event.Paused, "by "+By(cmd)))
 	case event.Resume:
 		phase := event.Training
-		if c.base == c.cfg.Epoch || len(c.alive) == 0 { // the next plan begins or continues the training
+		if len(c.alive) == 0 { // the next plan continues the training
 			phase = event.Waiting
 		}
 		fx = append(fx, c.enter(phase, "by "+By(cmd)))

@@ -311,8 +311,7 @@ func (c *Coordinator) advance() (fx []Effect) {
 		return fx
 	}
 	if c.short() {
-		text := fmt.Sprintf("the run waits: it needs %d workers, and has %d", c.cfg.MinWorkers, len(c.hosts()))
-		return append(fx, c.awaitWorkers(event.LevelError, event.AlertLostWorker, text)...)
+		return append(fx, c.awaitMore()...)
 	}
 	ahead := c.cfg.Ahead
 	if c.held = c.held && len(c.done) > 0; c.oneByOne || c.held || c.cfg.Limit.Measured() || !c.snapshots {

@@ -62,6 +62,12 @@ func (c *Coordinator) awaitWorkers(level event.Level, kind event.AlertKind, text
 	return fx
 }
 
+// awaitMore is awaitWorkers for a run that is [Coordinator.short].
+func (c *Coordinator) awaitMore() []Effect {
+	text := fmt.Sprintf("the run waits: it needs %d workers, and has %d", c.cfg.MinWorkers, len(c.hosts()))
+	return c.awaitWorkers(event.LevelError, event.AlertLostWorker, text)
+}
+
 // allLeaving reports whether there are workers and all of them leave.
 func (c *Coordinator) allLeaving() bool {
 	return len(c.alive) > 0 && !slices.ContainsFunc(c.alive, func(w int) bool { return c.excluded[w] != leaving })

@@ -272,13 +272,18 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 		c.savedAt = c.now
 	}
 	fx = append(fx, c.record(event.Record{Plan: &p}))
-	if c.phase == event.Waiting && !c.short() {
-		fx = append(fx, c.enter(event.Training, ""))
-	}
 	c.choose()
 	c.snapshots = c.needsSnapshots()
 	c.beginEpoch(plan)
-	return append(fx, c.releaseLeaving()...)
+	fx = append(fx, c.releaseLeaving()...)
+	switch {
+	case c.phase != event.Waiting:
+	case c.short(): // the plan resolves the alert before it, which had another number of workers
+		fx = append(fx, c.awaitMore()...)
+	default:
+		fx = append(fx, c.enter(event.Training, ""))
+	}
+	return fx
 }
 
 // setRoster puts a roster into effect. The layout of digests is computed later, by layoutDigests.

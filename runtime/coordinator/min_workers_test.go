@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +77,26 @@ func TestMinWorkers(t *testing.T) {
 	p.answerSave()
 	if p.exit == nil || p.exit.Phase != event.Stopped {
 		t.Errorf("a run that waits does not end: %+v", p.exit)
+	}
+}
+
+// TestStillShort: each plan on fewer workers than the run needs is followed by an alert with their number, since the
+// plan resolves the alert before it.
+func TestStillShort(t *testing.T) {
+	p := newTestRun(t, 3, func(c *Config) { c.MinWorkers = 3 })
+	p.step(Lost{Worker: 1, Reason: "it is silent"})
+	p.step(Lost{Worker: 2, Reason: "it is silent"})
+	p.ready()
+	for _, has := range []int{1, 2} {
+		want := fmt.Sprintf("error lost-worker: the run waits: it needs 3 workers, and has %d", has)
+		if a := p.alerts(); a[len(a)-1] != want || p.core.Phase() != event.Waiting {
+			t.Errorf("with %d workers: %q, %s", has, a, p.core.Phase())
+		}
+		p.step(Joined{Worker: 2 + has})
+		p.ready()
+	}
+	if p.core.Phase() != event.Training {
+		t.Errorf("with 3 workers the run is %s", p.core.Phase())
 	}
 }
 
