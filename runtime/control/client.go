@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	patience     = 5 * time.Second  // that a server has to answer, after the wait of a request is over
+	patience     = 5 * time.Second  // for each part of an answer, after the wait of a request is over
 	longPatience = 10 * time.Second // the same of a command, and of a snapshot, which may fold the log
 	nextWait     = 2 * time.Second  // longest wait of a request for records, after which it is repeated
 )
@@ -58,7 +59,8 @@ type Gate struct {
 	Expire bool          `cbor:"4,keyasint,omitempty"` // end the validity of all URLs
 }
 
-// patience returns the time that a server has to answer q.
+// patience returns the time that a server has to begin its answer to q, and then to continue it: a large view takes
+// longer on a slow network.
 func (q *request) patience() time.Duration {
 	if q.Snapshot || q.Command != nil {
 		return longPatience
@@ -205,6 +207,19 @@ func (c *Client) Close() {
 	}
 }
 
+// patientReader reads from a connection, and fails if nothing arrives for the time patience.
+type patientReader struct {
+	conn     net.Conn
+	patience time.Duration
+}
+
+func (r patientReader) Read(p []byte) (int, error) {
+	if err := r.conn.SetReadDeadline(time.Now().Add(r.patience)); err != nil {
+		return 0, err
+	}
+	return r.conn.Read(p)
+}
+
 // ask sends a request over l, which it dials if needed, and returns the answer. After an error of the connection or the
 // end of ctx it closes the connection. The end of a run is io.EOF.
 func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err error) {
@@ -219,12 +234,14 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 		}
 	}
 	conn := l.c
-	due, cancel := context.WithTimeout(ctx, q.patience())
-	defer cancel()
-	stop := context.AfterFunc(due, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	q.Client, q.Viewer, q.Take = c.id, c.viewer, c.take
-	if err = transmit(conn, q); err == nil {
-		err = receive(conn, c.most, &a)
+	err = conn.SetWriteDeadline(time.Now().Add(q.patience()))
+	if err == nil {
+		err = transmit(conn, q)
+	}
+	if err == nil {
+		err = receive(patientReader{conn, q.patience()}, c.most, &a)
 	}
 	if !stop() || err != nil {
 		conn.Close()
@@ -233,7 +250,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	switch {
 	case ctx.Err() != nil:
 		return a, ctx.Err()
-	case due.Err() != nil:
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		text := fmt.Sprintf("the run did not answer for %s: its process is suspended or overloaded", q.patience())
 		if q.commands() {
 			text += ", and may still do what was asked"

@@ -1,11 +1,13 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -104,6 +106,35 @@ func TestSuspended(t *testing.T) {
 				took > 10*time.Second || strings.Contains(err.Error(), "may still") != (what == "command") {
 				t.Errorf("%s, after %s: %v", what, took, err)
 			}
+		}
+	})
+}
+
+// TestSlowAnswer: an answer that takes longer than the patience of a client, on a slow network, is read to its end.
+func TestSlowAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewClient("ada", false, func(context.Context) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() {
+				defer there.Close()
+				var q request
+				if receive(there, maxMessage, &q) != nil {
+					return
+				}
+				var all bytes.Buffer
+				_ = transmit(&all, answer{View: view.New()})
+				for part := range slices.Chunk(all.Bytes(), 1+all.Len()/10) {
+					time.Sleep(longPatience / 2)
+					if _, err := there.Write(part); err != nil {
+						return
+					}
+				}
+			}()
+			return here, nil
+		})
+		defer c.Close()
+		if _, err := c.Snapshot(t.Context(), 1<<62); err != nil {
+			t.Error(err)
 		}
 	})
 }
