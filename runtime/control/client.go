@@ -251,7 +251,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	case ctx.Err() != nil:
 		return a, ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		text := fmt.Sprintf("the run did not answer for %s: its process is suspended or overloaded", q.patience())
+		text := fmt.Sprintf("the run is suspended or overloaded: it did not answer for %.0f s", q.patience().Seconds())
 		if q.commands() {
 			text += ", and may still do what was asked"
 		}
