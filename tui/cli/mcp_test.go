@@ -10,9 +10,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"brood/runtime/control"
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
 )
 
 // agentClient is a client of the Model Context Protocol, as an agent has one.
@@ -258,4 +264,33 @@ func TestAgentIsRejected(t *testing.T) {
 	if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// TestAwaitWaitingRun: an agent that waits for a round also waits while the run does: it starts, or lacks workers.
+func TestAwaitWaitingRun(t *testing.T) {
+	s, err := session.Create(filepath.Join(t.TempDir(), "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	srv := control.NewServer(s.Dir(), view.New(), nil)
+	l, err := control.Listen(s.Dir())
+	if err != nil {
+		t.Skip("no Unix sockets here: " + err.Error())
+	}
+	srv.Serve(l)
+	defer srv.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		srv.Watch(event.Record{State: &event.State{Phase: event.Training}})
+		srv.Watch(event.Record{State: &event.State{Phase: event.Waiting}})
+		time.Sleep(10 * time.Millisecond) // await may ask before
+		srv.Watch(event.Record{Commit: &event.Commit{To: 5, Rounds: 5, Progress: event.Progress{Rounds: 5}}})
+	}()
+	err = (&agent{}).await(t.Context(), s.Dir(), 5, time.Minute)
+	if rounds := srv.View().Progress.Rounds; err != nil || rounds != 5 {
+		t.Errorf("after round %d: %v", rounds, err)
+	}
+	<-done
 }

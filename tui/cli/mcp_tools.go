@@ -402,7 +402,7 @@ func (a *agent) await(ctx context.Context, what string, round uint64, most time.
 	limited, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	v, err := run.Snapshot(limited, 1<<62)
-	for err == nil && v.Progress.Rounds < round && v.Running() {
+	for err == nil && v.Progress.Rounds < round && !v.Over() && v.State.Phase != event.Paused {
 		var b view.Batch
 		if b, err = run.Next(limited, v.Position, 1024); err == nil {
 			for _, r := range b.Records {
