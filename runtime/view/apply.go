@@ -23,8 +23,8 @@ func (v *View) Apply(r event.Record) {
 	if v.First == 0 {
 		v.First = r.At
 	}
-	// The time before a run starts to wait is not training: its process was killed, or its workers were lost.
-	if waits := r.State != nil && r.State.Phase == event.Waiting; v.Running() && r.At > v.Last && !waits {
+	// no process trained before the run was resumed: the one before was killed
+	if resumed := r.State != nil && r.State.Reason == event.Resumed; v.Running() && r.At > v.Last && !resumed {
 		v.Trained += r.At - v.Last
 	}
 	v.Last = max(v.Last, r.At)
