@@ -49,16 +49,29 @@ func New() (*Key, error) {
 
 const pemType = "BROOD ED25519 SEED"
 
-// Load reads the key from a file, which only its owner may access. It creates a missing file with a new key.
+// Load reads the key from a file, which only its owner may access, or a pipe. It creates a missing file with a new key.
 func Load(path string) (*Key, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return create(path)
+	k, err := read(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return k, err
 	}
+	if k, err = New(); err != nil {
+		return nil, err
+	}
+	if err := k.Save(path); errors.Is(err, fs.ErrExist) {
+		return read(path) // another process created it first
+	} else if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func read(path string) (*Key, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the key: %w: name another file", err)
 	}
-	if !info.Mode().IsRegular() {
+	if info.Mode()&(fs.ModeDir|fs.ModeDevice) != 0 {
 		return nil, fmt.Errorf("%s is not a file that could hold a key: name another one", path)
 	}
 	if m := info.Mode().Perm(); m&0o077 != 0 && runtime.GOOS != "windows" { // file modes have no meaning on Windows
@@ -74,20 +87,6 @@ func Load(path string) (*Key, error) {
 		return nil, fmt.Errorf("%s holds no key of brood: name another file, or remove it to have a new key made", path)
 	}
 	return from(ed25519.NewKeyFromSeed(block.Bytes))
-}
-
-// create writes a new key. If another process creates the file first, it reads that key.
-func create(path string) (*Key, error) {
-	k, err := New()
-	if err != nil {
-		return nil, err
-	}
-	if err := k.Save(path); errors.Is(err, fs.ErrExist) {
-		return Load(path)
-	} else if err != nil {
-		return nil, err
-	}
-	return k, nil
 }
 
 // Save writes the key to a new file atomically. It returns fs.ErrExist if the file exists.

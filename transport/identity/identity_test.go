@@ -8,6 +8,9 @@ import (
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
@@ -60,6 +63,42 @@ func TestLoad(t *testing.T) {
 	}
 	if _, err := Load(filepath.Dir(path)); err == nil || strings.Contains(err.Error(), "chmod") {
 		t.Errorf("a directory: %v", err)
+	}
+	dangling := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("none", dangling); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dangling); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a link to nothing: %v", err)
+	}
+}
+
+// TestLoadFromPipe checks that a shell may give a key through a pipe, as in --key <(command).
+func TestLoadFromPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	made, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	pipe := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	if _, err := os.Stat(pipe); err != nil {
+		t.Skip(err)
+	}
+	if k, err := Load(pipe); err != nil || k.Node() != made.Node() {
+		t.Errorf("it returns %v", err)
 	}
 }
 
