@@ -300,8 +300,11 @@ func (c *Coordinator) advance() (fx []Effect) {
 		}
 		return append(fx, c.save()...)
 	}
+	if c.phase == event.Training && c.short() {
+		fx = c.awaitMore()
+	}
 	if idle && c.phase != event.Training {
-		fx = c.settle()
+		fx = append(fx, c.settle()...)
 	}
 	due := c.cfg.SavePeriod != 0 && c.now.Sub(c.savedAt) >= c.savePeriod() && !c.isSaved()
 	if (c.snapshots || idle) && (c.wantSave || due) {
@@ -309,9 +312,6 @@ func (c *Coordinator) advance() (fx []Effect) {
 	}
 	if c.phase != event.Training {
 		return fx
-	}
-	if c.short() {
-		return append(fx, c.awaitMore()...)
 	}
 	ahead := c.cfg.Ahead
 	if c.held = c.held && len(c.done) > 0; c.oneByOne || c.held || c.cfg.Limit.Measured() || !c.snapshots {

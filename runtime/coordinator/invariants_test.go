@@ -17,6 +17,7 @@ func (c *Coordinator) checkInvariants() error {
 	there := func(w int) bool { return slices.Contains(c.alive, w) }
 	for _, p := range []func() error{
 		func() error { return c.life.checkInvariants() },
+		c.checkWaiting,
 		func() error { return c.membership.checkInvariants(c.roster.Has) },
 		func() error { return c.epochs.checkInvariants(there) },
 		func() error { return c.knobs.checkInvariants() },
@@ -36,6 +37,21 @@ func (l *life) checkInvariants() error {
 		return fmt.Errorf("the run is over but has no ending")
 	case l.phase == event.Training && l.since.IsZero():
 		return fmt.Errorf("the run trains but since is not set")
+	}
+	return nil
+}
+
+// checkWaiting checks that a run waits only until a plan is ready, or while it has too few workers, and that it trains
+// only with workers.
+func (c *Coordinator) checkWaiting() error {
+	settled := c.plan == nil && c.change == nil && c.base != c.cfg.Epoch && c.ending == nil
+	switch {
+	case settled && c.phase == event.Waiting && !c.short():
+		return fmt.Errorf("the run waits, but has the workers %v", c.hosts())
+	case c.phase == event.Training && len(c.alive) == 0:
+		return fmt.Errorf("the run trains without workers")
+	case settled && c.phase == event.Training && c.short():
+		return fmt.Errorf("the run trains with %d workers", len(c.hosts()))
 	}
 	return nil
 }

@@ -75,6 +75,9 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	if seed%7 == 4 {
 		s.cfg.Audit, s.cfg.Secret = 0.5, seed
 	}
+	if seed%3 == 1 {
+		s.cfg.MinWorkers = min(2, s.scene.workers)
+	}
 	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // a single worker keeps no snapshots
 		s.cfg.Keep = 1
 	}
@@ -228,7 +231,7 @@ func (s *sim) nudge() error {
 	switch {
 	case s.core.reattach.waiting:
 		s.at(50, func() error { return s.step(Tick{}) })
-	case len(s.core.alive) < s.cfg.Wait && s.core.base == s.cfg.Epoch, len(s.core.alive) == 0:
+	case len(s.core.alive) < s.cfg.Wait && s.core.base == s.cfg.Epoch, len(s.core.alive) == 0, s.core.short():
 		if s.check.stopped && len(s.core.alive) == 0 {
 			return fmt.Errorf("the run was asked to stop without workers, but waits for one")
 		}
