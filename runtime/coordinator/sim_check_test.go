@@ -337,7 +337,10 @@ func (c *checker) planned(p event.Plan) error {
 	}
 	c.epoch, c.at, c.alg, c.roster, c.grants, c.effective = p.Epoch, p.At, p.Algorithm, p.New, nil,
 		slices.Clone(p.Timeline)
-	if c.overdue > 0 {
+	switch {
+	case p.From == event.Saved: // it returns to what is saved, also if it cut a save off
+		c.overdue = -1
+	case c.overdue > 0:
 		c.overdue = 0
 	}
 	return nil
@@ -599,7 +602,7 @@ func (c *checker) after(fx []Effect) error {
 // end checks the conditions at the end of a run.
 func (c *checker) end() error {
 	k, x := c.s.core, c.s.exit
-	if (x.Phase != event.Failed || c.count["disk"] == 0) && c.epoch > 0 && len(k.alive) > 0 &&
+	if (x.Phase != event.Failed || c.count["disk"] == 0) && k.base != k.cfg.Epoch && len(k.alive) > 0 &&
 		(c.newest == nil || c.newest.Round != c.at || c.newest.Algorithm != c.alg ||
 			!slices.Equal(c.newest.Roster.Members, c.roster.Members)) {
 		return fmt.Errorf("it ended as %s at round %d without a checkpoint of that round", x.Phase, c.at)
