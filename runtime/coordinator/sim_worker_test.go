@@ -339,7 +339,11 @@ func (s *sim) returnTo(w *simWorker, at message.Committed) {
 			return nil
 		}
 		w.here = true
-		return s.step(Joined{Worker: w.id, Machine: machineOf(w.id), Held: w.held(at)})
+		h := w.held(at)
+		if h == nil { // the process makes a new worker
+			w.now, w.next, w.epoch = nil, nil, 0
+		}
+		return s.step(Joined{Worker: w.id, Machine: machineOf(w.id), Held: h})
 	})
 }
 
