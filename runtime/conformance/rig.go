@@ -293,8 +293,8 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	return o, err
 }
 
-// stalled returns the reason why no record arrives: a deadlock of workers, else the last worker that was lost, else that
-// a worker computes.
+// stalled returns the reason why no record arrives: a deadlock of workers, the last lost worker, or a round that does not
+// end.
 func (r Rig) stalled(hub *local.Hub, o *Outcome) error {
 	why := cmp.Or(o.lost(), errors.New("a round of the algorithm does not end"))
 	for id := range r.Workers + 1 {

@@ -93,8 +93,9 @@ func plain(name string) string {
 	return "run"
 }
 
-// Place returns the directory for a session that a user names: what is a path, or a name in Home. What begins with a dot
-// is a path, since Home has hidden files. The name of a session in the working directory means that one, as in [Resolve].
+// Place returns the directory of a session that a user names by its path or by a name in Home. A name that begins with a
+// dot is a path, since Home has hidden files. A session of that name in the working directory comes first, as in
+// [Resolve].
 func Place(what string) (string, error) {
 	path := !filepath.IsLocal(what) || what[0] == '.' || strings.ContainsRune(what, '/') ||
 		strings.ContainsRune(what, filepath.Separator)

@@ -105,7 +105,7 @@ func (h *Hub) resume(self int) {
 	delete(h.waiting, self)
 }
 
-// Deadlock returns an error if each of these workers waits for a frame that nobody has sent: they wait for ever, unless
+// Deadlock returns an error if each of these workers waits for a frame that was not sent: they wait for ever, unless
 // another worker or an abort wakes them. Any goroutine may call it.
 func (h *Hub) Deadlock(workers ...int) error {
 	h.mu.Lock()

@@ -52,7 +52,8 @@ func TestDeadlock(t *testing.T) {
 		t.Helper()
 		for {
 			if err := hub.Deadlock(worker); err != nil {
-				if want := fmt.Sprintf("worker %d waits for a frame that worker %d", worker, 1-worker); !strings.Contains(err.Error(), want) {
+				want := fmt.Sprintf("worker %d waits for a frame that worker %d", worker, 1-worker)
+				if !strings.Contains(err.Error(), want) {
 					t.Fatalf("%v, want %s", err, want)
 				}
 				return

@@ -69,7 +69,8 @@ func inBackground(run panel.Opened, s streams) error {
 
 // startRun calls start, which starts a process for a run in dir, and waits until the run answers or is over. It calls
 // recomputed with each round that is recomputed before that. If it fails or ctx ends, it stops the process and removes
-// what was created in dir and below keep. A run that has begun before it failed remains, and that of another process.
+// the files in dir and the directories below keep that it created. It keeps a run that had begun, and the run of another
+// process.
 func startRun(
 	ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), recomputed func(uint64),
 ) (run panel.Opened, err error) {
@@ -113,7 +114,7 @@ func waitStarted(
 // errOver is the error of a run whose process exited successfully before the run answered.
 var errOver = errors.New("the run is over")
 
-// place returns the directory of the session to resume, that of --session, or a new one, see newDir. The parent process
+// place returns the directory of the session to resume or of --session, or a new one, see newDir. The parent process
 // chooses it before the process that will own it starts. keep is the part of its path that existed.
 func (f *runFlags) place(name string) (dir, keep string, err error) {
 	switch {
